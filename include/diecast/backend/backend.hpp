@@ -1,0 +1,44 @@
+// The one interface of everything that runs steps 3-5 (embed, blocks, head): the reference, the CPU path, a GPU.
+// An engine is immutable and shared between threads; a context (cache and scratch) belongs to one thread.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include <diecast/backend/block_table.hpp>
+#include <diecast/backend/rows.hpp>
+#include <diecast/spec/spec.hpp>
+
+namespace diecast {
+
+class Trace;
+
+// Next-token logits of the rows that asked for them, in the order of those rows.
+struct Logits {
+  std::span<const float> values;  // [asked, vocab]; valid until the context's next forward
+  int vocab;
+  std::span<const float> row(int i) const {
+    return values.subspan(static_cast<std::size_t>(i) * static_cast<std::size_t>(vocab), static_cast<std::size_t>(vocab));
+  }
+};
+
+class Context {
+ public:
+  virtual ~Context() = default;
+  // Runs steps 3-5 over packed rows. Rows of one sequence come in ascending, gapless positions that continue the sequence;
+  // K and V of every row are appended to the cache. Refuses (before any work) ids outside the vocabulary, wrong positions and a full cache.
+  virtual Logits forward(std::span<const Row> rows, Trace* trace = nullptr) = 0;
+  virtual BlockTable& table() = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;
+  virtual const Spec& spec() const = 0;
+  // tokens: positions that all sequences of the context may hold together, rounded up to whole blocks.
+  virtual std::unique_ptr<Context> open(int tokens) const = 0;
+};
+
+}  // namespace diecast
