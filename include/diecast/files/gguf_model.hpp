@@ -1,8 +1,10 @@
 // A whole model out of a GGUF file: spec, weights, tokenizer, chat template, generation defaults.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include <diecast/files/gguf.hpp>
 #include <diecast/files/gguf_spec.hpp>
@@ -13,7 +15,7 @@
 
 namespace diecast {
 
-inline Model read_gguf(const Gguf& file) {
+inline Model read_gguf(const Gguf& file, const AcceptModel& accept = {}) {
   Model model;
   model.path = file.where();
   model.architecture = read_gguf_architecture(file);
@@ -29,10 +31,16 @@ inline Model read_gguf(const Gguf& file) {
   }
   model.chat_template = read_gguf_chat_template(file);
   model.generation.eos = read_gguf_eos(file, model.tokenizer.pieces.size());
+  if (accept) {
+    std::vector<Format> formats;
+    for (const GgufTensor& tensor : file.tensors())
+      if (std::find(formats.begin(), formats.end(), tensor.format) == formats.end()) formats.push_back(tensor.format);
+    accept(model.spec, formats);
+  }
   // Of the architectures read here, llama alone is stored for turning neighbouring pairs. Last, because it is what takes memory.
   if (model.architecture == "llama") move_pairs_to_halves(file, model.weights, model.spec);
   return model;
 }
-inline Model read_gguf(const std::string& path) { return read_gguf(Gguf::open(path)); }
+inline Model read_gguf(const std::string& path, const AcceptModel& accept = {}) { return read_gguf(Gguf::open(path), accept); }
 
 }  // namespace diecast

@@ -2,11 +2,13 @@
 // generation_config.json. The weights stay in the mapped files where nothing has to move.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <diecast/error.hpp>
 #include <diecast/files/hf_config.hpp>
@@ -46,6 +48,14 @@ inline std::optional<std::string> template_of_config(const Json& tokenizer_confi
   throw Error(where + ": chat_template is a list of " + std::to_string(value->size()) + ", and none is named \"default\"");
 }
 
+// The formats of all tensors that could be weights; a dtype that could not is refused when it is needed.
+inline std::vector<Format> formats_of(const std::vector<SafetensorsEntry>& tensors) {
+  std::vector<Format> formats;
+  for (const Format format : {Format::f32, Format::f16, Format::bf16})
+    if (std::any_of(tensors.begin(), tensors.end(), [&](const SafetensorsEntry& one) { return one.dtype == layout(format).name; })) formats.push_back(format);
+  return formats;
+}
+
 inline std::string folder_name(const std::filesystem::path& folder) {
   std::error_code error;
   auto whole = std::filesystem::canonical(folder, error);
@@ -55,7 +65,7 @@ inline std::string folder_name(const std::filesystem::path& folder) {
 
 }  // namespace hf_detail
 
-inline Model read_folder(const std::string& path) {
+inline Model read_folder(const std::string& path, const AcceptModel& accept = {}) {
   using namespace hf_detail;
   const std::filesystem::path folder(path);
   if (!std::filesystem::is_directory(folder)) throw Error(path + " is not a folder");
@@ -81,7 +91,9 @@ inline Model read_folder(const std::string& path) {
   const Fields top(config, config_path);
   const Fields text = top.find("text_config") ? top.object("text_config") : top;
   model.generation = hf_generation(json_or_null(folder / "generation_config.json"), (folder / "generation_config.json").string(), text, model.tokenizer.eos, model.spec.vocab);
-  model.weights = hf_weights(read_safetensors_folder(path), model.spec, model.architecture, path);
+  const auto tensors = read_safetensors_folder(path);
+  if (accept) accept(model.spec, formats_of(tensors));
+  model.weights = hf_weights(tensors, model.spec, model.architecture, path);
   return model;
 }
 
