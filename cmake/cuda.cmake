@@ -1,0 +1,21 @@
+# Device code. -DDIECAST_CUDA=ON (the preset cuda) compiles the kernels with nvcc; it needs no GPU.
+option(DIECAST_CUDA "compile device code with nvcc" OFF)
+
+if(DIECAST_CUDA)
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    find_program(DIECAST_NVCC nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda/bin)
+    if(DIECAST_NVCC)
+      set(CMAKE_CUDA_COMPILER ${DIECAST_NVCC})
+    endif()
+  endif()
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 90)
+  endif()
+  enable_language(CUDA)
+
+  # -Wpedantic is left out: nvcc itself writes line markers that it complains about.
+  add_library(diecast_cuda_warnings INTERFACE)
+  target_compile_options(diecast_cuda_warnings INTERFACE
+    $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wconversion,-Wshadow,-Werror>)
+endif()

@@ -1,0 +1,2 @@
+// Ends what device_begin.hpp began.
+#undef DIECAST_DEVICE

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Public headers must be good guests. For one compiler, this proves that every header under include/
+  - compiles alone, warnings as errors (B3);
+  - compiles after somebody defined min, max, small, I and B0 as macros, as windows.h, complex.h and termios.h do;
+  - leaves no macro behind.
+With --nvcc it compiles the given .cu files and the headers that are for nvcc only (B4, B5).
+
+Only syntax is checked: linking has its own test. A header that reaches Hana, Eigen or nlohmann-json gets exactly that library
+precompiled, which hides nothing (it includes it anyway) and makes the whole check a matter of seconds.
+Exit status 77: skipped, because the compiler is not there.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+HEAVY = ["diecast/spec/hana.hpp", "Eigen/", "nlohmann/", "sentencepiece"]  # worth precompiling
+HOSTILE = ["min(a, b) (((a) < (b)) ? (a) : (b))", "max(a, b) (((a) > (b)) ? (a) : (b))", "small char", "I _Complex_I", "B0 0000000"]
+PAIRED = {"diecast/kernels/device_begin.hpp", "diecast/kernels/device_end.hpp"}  # included in pairs by kernels, not by users
+INCLUDE = re.compile(r"^\s*#\s*include\s*<([^>]+)>", re.MULTILINE)
+
+
+class Headers:
+    def __init__(self, root):
+        self.root = root
+        self.text = {}
+        for folder, _, files in os.walk(root, followlinks=True):  # kernels/ is a link
+            for file in sorted(files):
+                if file.endswith(".hpp"):
+                    path = os.path.join(folder, file)
+                    with open(path, encoding="utf-8") as source:
+                        self.text[os.path.relpath(path, root)] = source.read()
+        if not self.text:
+            sys.exit(f"no headers under {root}")
+
+    def for_nvcc(self, name):
+        return "#ifndef __CUDACC__" in self.text[name]
+
+    def host(self):
+        return [name for name in sorted(self.text) if not self.for_nvcc(name) and name not in PAIRED]
+
+    def includes(self, name):
+        """Every header that `name` reaches: ours, and the direct includes of others."""
+        seen, todo = set(), [name]
+        while todo:
+            for found in INCLUDE.findall(self.text.get(todo.pop(), "")):
+                if found not in seen:
+                    seen.add(found)
+                    todo.append(found)
+        return seen
+
+    def heavy(self, name):
+        return tuple(sorted(i for i in self.includes(name) | {name} if any(i.startswith(h) for h in HEAVY)))
+
+
+class Compiler:
+    def __init__(self, program, flags, folder):
+        self.program, self.flags, self.folder = program, flags, folder
+        self.clang = "clang" in os.path.basename(program)
+        self.precompiled = {}
+
+    def run(self, arguments, source=None):
+        result = subprocess.run([self.program, *self.flags, *arguments], input=source, text=True, capture_output=True)
+        return result.returncode, result.stdout, result.stderr
+
+    def precompile(self, includes):
+        """Options that stand for these includes."""
+        if not includes:
+            return []
+        if includes not in self.precompiled:
+            header = os.path.join(self.folder, f"pre{len(self.precompiled)}.hpp")
+            with open(header, "w") as out:
+                out.writelines(f"#include <{i}>\n" for i in includes)
+            binary = header + (".pch" if self.clang else ".gch")
+            status, _, errors = self.run(["-x", "c++-header", header, "-o", binary])
+            if status != 0:
+                sys.exit(f"precompiling {', '.join(includes)}:\n{errors}")
+            self.precompiled[includes] = ["-include-pch", binary] if self.clang else ["-include", header]
+        return self.precompiled[includes]
+
+    def syntax(self, source, options=()):
+        status, _, errors = self.run([*options, "-fsyntax-only", "-x", "c++", "-"], source)
+        return errors or f"{self.program} failed without a word" if status != 0 else ""
+
+
+def check_alone(headers, compiler):
+    host = headers.host()
+    sets = [headers.heavy(name) for name in host]
+    failures = []
+    for name, heavy in zip(host, sets):
+        options = compiler.precompile(heavy) if sets.count(heavy) > 1 else []
+        errors = compiler.syntax(f"#include <{name}>\n", options)
+        if errors:
+            failures.append(f"<{name}> does not compile alone:\n{errors}")
+    return failures
+
+
+def check_hostile(headers, compiler):
+    """The macros come after the standard library and after libraries that do not withstand them (Eigen, nlohmann-json)."""
+    host = headers.host()
+    others = {i for name in host for i in INCLUDE.findall(headers.text[name]) if not i.startswith(("diecast/", "boost/"))}
+    source = "".join(f"#include <{i}>\n" for i in sorted(others))
+    source += "".join(f"#undef {m.split('(')[0].split()[0]}\n#define {m}\n" for m in HOSTILE)
+    source += "".join(f"#include <{name}>\n" for name in host)
+    errors = compiler.syntax(source)
+    return [f"not proof against the macros min, max, small, I, B0:\n{errors}"] if errors else []
+
+
+def check_macros(headers, compiler):
+    """Preprocessed with -dD, each #define stands under the file that wrote it."""
+    source = "".join(f"#include <{name}>\n" for name in headers.host())
+    status, output, errors = compiler.run(["-E", "-dD", "-x", "c++", "-"], source)
+    if status != 0:
+        return [f"preprocessing all headers:\n{errors}"]
+    left, file, root = {}, "", os.path.realpath(headers.root)
+    kernels = os.path.realpath(os.path.join(headers.root, "diecast", "kernels"))
+    for line in output.splitlines():
+        if marker := re.match(r'# \d+ "([^"]*)"', line):
+            file = os.path.realpath(marker[1])
+        elif define := re.match(r"#define (\w+)", line):
+            if file.startswith((root + os.sep, kernels + os.sep)):
+                left[define[1]] = file
+        elif undef := re.match(r"#undef (\w+)", line):
+            left.pop(undef[1], None)
+    return [f"the macro {macro} is left behind by {file}" for macro, file in sorted(left.items())]
+
+
+def check_nvcc(headers, compiler, units):
+    host = "-Wall,-Wextra,-Wconversion,-Wshadow,-Werror"
+    flags = ["-arch=sm_90", "-Werror", "all-warnings", "-Xcompiler", host, "-c", "-x", "cu"]
+    failures = []
+    alone = os.path.join(compiler.folder, "alone.cu")
+    with open(alone, "w") as out:
+        out.writelines(f"#include <{name}>\n" for name in sorted(headers.text) if headers.for_nvcc(name))
+    for unit in [alone, *units]:
+        status, output, errors = compiler.run([*flags, unit, "-o", os.path.join(compiler.folder, "unit.o")])
+        if status != 0:
+            failures.append(f"nvcc does not compile {unit}:\n{output}{errors}")
+    return failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--include", required=True, help="the folder of the public headers")
+    parser.add_argument("--compiler", required=True)
+    parser.add_argument("--system", default="", help="include folders of the libraries, separated by ;")
+    parser.add_argument("--nvcc", nargs="*", metavar="UNIT", help="the compiler is nvcc: compile these .cu files")
+    options = parser.parse_args()
+
+    if not shutil.which(options.compiler):
+        print(f"skipped: {options.compiler} is not installed")
+        return 77
+    headers = Headers(options.include)
+    system = [flag for folder in sorted(set(filter(None, options.system.split(";")))) if folder != "/usr/include" for flag in ("-isystem", folder)]
+    flags = ["-std=c++20", "-I", options.include, *system]
+    with tempfile.TemporaryDirectory() as folder:
+        if options.nvcc is not None:
+            failures = check_nvcc(headers, Compiler(options.compiler, flags, folder), options.nvcc)
+            done = f"{len(options.nvcc)} units and the headers for nvcc compile"
+        else:
+            compiler = Compiler(options.compiler, flags + WARNINGS, folder)
+            failures = check_macros(headers, compiler) + check_alone(headers, compiler) + check_hostile(headers, compiler)
+            done = f"{len(headers.host())} headers compile alone, withstand hostile macros and leave none behind"
+    print("\n".join(failures) if failures else f"{options.compiler}: {done}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
