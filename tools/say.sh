@@ -33,7 +33,7 @@ waiting() {
   shift 3
   "$@" </dev/null >"$log" 2>&1 &
   child=$!
-  tick "$label" "$detail" 8>&- 9>&- &
+  tick "$label" "$detail" 7>&- 8>&- 9>&- &
   ticker=$!
   wait "$child" 2>/dev/null || status=$?
   child=
@@ -85,4 +85,4 @@ lock() {
 }
 unlock() { eval "exec $1>&-"; }
 
-megabytes() { printf '%s MB' "$((($1 + 999999) / 1000000))"; }
+megabytes() { printf '%s MB' "$((($1 + 500000) / 1000000))"; }

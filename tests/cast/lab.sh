@@ -9,7 +9,7 @@ trap '[[ -n ${KEEP-} ]] || rm -rf -- "${lab%/*}"' EXIT
 project="$lab/project"
 bin="$lab/bin"
 mkdir -p "$project/tools" "$project/models/tiny" "$bin" "$lab/home"
-cp "$project_root/cast" "$project/"
+cp "$project_root/cast" "$project_root/check" "$project_root/CMakePresets.json" "$project/"
 cp "$project_root"/tools/*.sh "$project_root/tools/unpack.py" "$project/tools/"
 echo '{}' >"$project/models/tiny/config.json"
 
@@ -95,10 +95,12 @@ chmod +x "$bin/dpkg-query"
 failures=0
 problem() { printf 'FAILED at line %s: %s\n' "${BASH_LINENO[1]}" "$*"; failures=$((failures + 1)); }
 
-# cast ARGUMENTS...: runs it; sets out, err, status.
-cast() {
+# cast ARGUMENTS..., check ARGUMENTS...: runs it; sets out, err, status.
+cast() { script cast "$@"; }
+check() { script check "$@"; }
+script() {
   status=0
-  "$project/cast" "$@" >"$lab/out" 2>"$lab/err" </dev/null || status=$?
+  "$project/$1" "${@:2}" >"$lab/out" 2>"$lab/err" </dev/null || status=$?
   out=$(<"$lab/out")
   err=$(<"$lab/err")
 }
