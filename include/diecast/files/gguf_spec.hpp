@@ -78,7 +78,7 @@ class ArchitectureKeys {
   void refuse_unknown() const {
     for (const auto& [key, value] : file_.keys()) {
       if (key.starts_with(prefix_) && !known_.contains(key)) {
-        file_.fail("the key " + quoted(key) + " is not known; a feature that it may stand for would be dropped");
+        file_.fail("the key " + in_marks(key) + " is not known; a feature that it may stand for would be dropped");
       }
     }
   }
@@ -193,10 +193,10 @@ inline std::string read_gguf_architecture(const Gguf& file) {
   if (!name) file.fail("the key 'general.architecture' is missing");
   constexpr std::array<std::string_view, 5> known{"llama", "qwen2", "gpt2", "gemma2", "gemma3"};
   if (std::ranges::find(known, *name) == known.end()) {
-    file.fail("unsupported architecture " + quoted(*name) + "; llama, qwen2, gpt2, gemma2 and gemma3 are supported");
+    file.fail("unsupported architecture " + in_marks(*name) + "; llama, qwen2, gpt2, gemma2 and gemma3 are supported");
   }
   const auto type = file.text("general.type");
-  if (type && *type != "model") file.fail("the file is of the type " + quoted(*type) + ", not a whole model");
+  if (type && *type != "model") file.fail("the file is of the type " + in_marks(*type) + ", not a whole model");
   const auto parts = file.integer("split.count", 0, INT32_MAX);
   if (parts && *parts > 1) file.fail("the model is split into " + std::to_string(*parts) + " files; join them first");
   return std::string(*name);

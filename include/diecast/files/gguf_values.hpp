@@ -23,7 +23,7 @@ namespace diecast {
 static_assert(std::endian::native == std::endian::little, "the file formats read here are little-endian, and so must be the machine");
 
 // A name out of a file as it may stand in a sentence: control characters, quotes and bytes above ASCII escaped, the length bounded.
-inline std::string quoted(std::string_view name) {
+inline std::string in_marks(std::string_view name) {
   constexpr std::string_view digits = "0123456789abcdef";
   constexpr std::size_t longest = 96;
   std::string text = "'";
@@ -160,7 +160,7 @@ class GgufCursor {
   }
   GgufType type(std::string_view key) {
     const auto number = read<std::uint32_t>("a value type");
-    if (number > static_cast<std::uint32_t>(GgufType::f64)) fail("the key " + quoted(key) + " has the unknown value type " + std::to_string(number));
+    if (number > static_cast<std::uint32_t>(GgufType::f64)) fail("the key " + in_marks(key) + " has the unknown value type " + std::to_string(number));
     return static_cast<GgufType>(number);
   }
   GgufValue value(std::string_view key) { return value(type(key), key, 0); }
@@ -172,14 +172,14 @@ class GgufCursor {
     GgufValue value{.type = type};
     if (type == GgufType::string) {
       const auto length = read<std::uint64_t>("a string's length");
-      value.bytes = take(length, "the text of the key " + quoted(key));
+      value.bytes = take(length, "the text of the key " + in_marks(key));
     } else if (type == GgufType::array) {
       constexpr int deepest = 4;  // a bound on our own recursion; no model needs more than one level
-      if (depth >= deepest) fail("the arrays of the key " + quoted(key) + " are nested deeper than " + std::to_string(deepest));
+      if (depth >= deepest) fail("the arrays of the key " + in_marks(key) + " are nested deeper than " + std::to_string(deepest));
       value.element = this->type(key);
       const bool fixed = size_of(value.element) > 0;
       const std::size_t smallest = fixed ? size_of(value.element) : value.element == GgufType::string ? 8 : 12;
-      value.count = count(smallest, "the array length of the key " + quoted(key));
+      value.count = count(smallest, "the array length of the key " + in_marks(key));
       const std::size_t begin = at_;
       if (fixed) {
         take(value.count * smallest, "an array");
