@@ -103,7 +103,7 @@ class Gguf {
     const GgufValue* value = find(key);
     if (!value) return std::nullopt;
     if (value->type != GgufType::boolean) fail_type(key, *value, "a bool");
-    const auto number = load<std::uint8_t>(value->bytes.data());
+    const auto number = gguf_load<std::uint8_t>(value->bytes.data());
     if (number > 1) fail("the key " + in_marks(key) + " is a bool with the value " + std::to_string(number));
     return number == 1;
   }
@@ -123,7 +123,7 @@ class Gguf {
     const auto result = value->integer();
     if (!result && value->type != GgufType::u64) fail_type(key, *value, "a whole number");
     if (!result || *result < low || *result > high) {
-      fail("the key " + in_marks(key) + " is " + (result ? std::to_string(*result) : std::to_string(load<std::uint64_t>(value->bytes.data()))) +
+      fail("the key " + in_marks(key) + " is " + (result ? std::to_string(*result) : std::to_string(gguf_load<std::uint64_t>(value->bytes.data()))) +
            ", outside " + std::to_string(low) + " to " + std::to_string(high));
     }
     return result;
@@ -169,7 +169,7 @@ class Gguf {
     const GgufValue* value = find("general.alignment");
     if (!value) return;
     if (value->type != GgufType::u32) fail_type("general.alignment", *value, "a uint32");
-    alignment_ = load<std::uint32_t>(value->bytes.data());
+    alignment_ = gguf_load<std::uint32_t>(value->bytes.data());
     constexpr std::uint64_t largest = 65536;
     if (!std::has_single_bit(alignment_) || alignment_ < 8 || alignment_ > largest) {
       fail("the key 'general.alignment' is " + std::to_string(alignment_) + "; it must be a power of two from 8 to " + std::to_string(largest));

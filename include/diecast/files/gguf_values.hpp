@@ -51,7 +51,7 @@ inline double shortest_decimal(float value) {
 }
 
 template <typename T>
-T load(const std::byte* from) {
+T gguf_load(const std::byte* from) {
   T value;
   std::memcpy(&value, from, sizeof(T));
   return value;
@@ -83,8 +83,8 @@ struct GgufValue {
   // Whole numbers of every width; absent: another type, or more than 2^63 - 1.
   std::optional<std::int64_t> integer() const { return integer_at(type, bytes.data()); }
   std::optional<double> number() const {
-    if (type == GgufType::f32) return shortest_decimal(load<float>(bytes.data()));
-    if (type == GgufType::f64) return load<double>(bytes.data());
+    if (type == GgufType::f32) return shortest_decimal(gguf_load<float>(bytes.data()));
+    if (type == GgufType::f64) return gguf_load<double>(bytes.data());
     if (const auto whole = integer()) return static_cast<double>(*whole);
     return std::nullopt;
   }
@@ -94,7 +94,7 @@ struct GgufValue {
   void for_each_string(Visit&& visit) const {
     std::size_t at = 0;
     for (std::uint64_t i = 0; i < count; ++i) {
-      const auto length = static_cast<std::size_t>(load<std::uint64_t>(bytes.data() + at));
+      const auto length = static_cast<std::size_t>(gguf_load<std::uint64_t>(bytes.data() + at));
       at += sizeof(std::uint64_t);
       visit(static_cast<std::size_t>(i), std::string_view(reinterpret_cast<const char*>(bytes.data() + at), length));
       at += length;
@@ -108,15 +108,15 @@ struct GgufValue {
   static std::optional<std::int64_t> integer_at(GgufType type, const std::byte* at) {
     switch (type) {
       case GgufType::u8:
-      case GgufType::boolean: return load<std::uint8_t>(at);
-      case GgufType::i8: return load<std::int8_t>(at);
-      case GgufType::u16: return load<std::uint16_t>(at);
-      case GgufType::i16: return load<std::int16_t>(at);
-      case GgufType::u32: return load<std::uint32_t>(at);
-      case GgufType::i32: return load<std::int32_t>(at);
-      case GgufType::i64: return load<std::int64_t>(at);
+      case GgufType::boolean: return gguf_load<std::uint8_t>(at);
+      case GgufType::i8: return gguf_load<std::int8_t>(at);
+      case GgufType::u16: return gguf_load<std::uint16_t>(at);
+      case GgufType::i16: return gguf_load<std::int16_t>(at);
+      case GgufType::u32: return gguf_load<std::uint32_t>(at);
+      case GgufType::i32: return gguf_load<std::int32_t>(at);
+      case GgufType::i64: return gguf_load<std::int64_t>(at);
       case GgufType::u64: {
-        const auto value = load<std::uint64_t>(at);
+        const auto value = gguf_load<std::uint64_t>(at);
         if (value <= static_cast<std::uint64_t>(INT64_MAX)) return static_cast<std::int64_t>(value);
         return std::nullopt;
       }
@@ -144,7 +144,7 @@ class GgufCursor {
   }
   template <typename T>
   T read(std::string_view what) {
-    return load<T>(take(sizeof(T), what).data());
+    return gguf_load<T>(take(sizeof(T), what).data());
   }
   std::string_view string(std::string_view what) {
     const auto characters = take(read<std::uint64_t>(what), what);
