@@ -80,7 +80,8 @@ inline Model read_folder(const std::string& path) {
 
   const Fields top(config, config_path);
   const Fields text = top.find("text_config") ? top.object("text_config") : top;
-  model.generation = hf_generation(json_or_null(folder / "generation_config.json"), (folder / "generation_config.json").string(), text, model.tokenizer.eos, model.spec.vocab);
+  model.generation = hf_generation(json_or_null(folder / "generation_config.json"), (folder / "generation_config.json").string(), text,
+                                   model.tokenizer.eos, model.spec.vocab);
   model.weights = hf_weights(read_safetensors_folder(path), model.spec, model.architecture, path);
   return model;
 }

@@ -30,8 +30,8 @@ inline std::optional<RopeScaling> rope_scaling(const Fields& rope, const Fields&
                                 .high_freq_factor = rope.needed_positive("high_freq_factor"),
                                 .original_context = *original};
     if (!(scaling.high_freq_factor > scaling.low_freq_factor))
-      throw Error(rope.where() + ": high_freq_factor is " + std::to_string(scaling.high_freq_factor) + ", and must be greater than low_freq_factor, " +
-                  std::to_string(scaling.low_freq_factor));
+      throw Error(rope.where() + ": high_freq_factor is " + std::to_string(scaling.high_freq_factor) +
+                  ", and must be greater than low_freq_factor, " + std::to_string(scaling.low_freq_factor));
     return scaling;
   }
   throw Error(rope.where() + ": the RoPE scaling " + in_quotes(*kind) + " is not supported; supported are default, linear and llama3");
