@@ -50,10 +50,16 @@ struct Defaults {
   std::optional<int> head_dim;  // absent: hidden / heads
   int context;
   bool tied;
+  const char* activation_key = "hidden_act";
+  const char* activation = "silu";
 };
+inline constexpr Defaults llama_defaults{32'000, 4096, 11'008, 32, 32, {}, {}, 2048, false};
+inline constexpr Defaults mistral_defaults{32'000, 4096, 14'336, 32, 32, 8, {}, 131'072, false};
+inline constexpr Defaults qwen2_defaults{151'936, 4096, 22'016, 32, 32, 32, {}, 32'768, false};
+inline constexpr Defaults gemma2_defaults{256'000, 2304, 9216, 26, 8, 4, 256, 8192, true, "hidden_activation", "gelu_pytorch_tanh"};
+inline constexpr Defaults gemma3_defaults{262'208, 2304, 9216, 26, 8, 4, 256, 131'072, true, "hidden_activation", "gelu_pytorch_tanh"};
 
-inline Spec llama_like(const Fields& config, const Defaults& defaults, const std::string& activation_key,
-                       const std::string& activation_default) {
+inline Spec llama_like(const Fields& config, const Defaults& defaults) {
   Spec spec{};
   spec.hidden = config.count("hidden_size", defaults.hidden);
   spec.layers = config.count("num_hidden_layers", defaults.layers);
@@ -67,7 +73,7 @@ inline Spec llama_like(const Fields& config, const Defaults& defaults, const std
   attention.head_dim = defaults.head_dim ? config.count("head_dim", *defaults.head_dim) : head_dim(config, spec.hidden, attention.heads);
   spec.norm = RmsNorm{.epsilon = config.positive("rms_norm_eps").value_or(1e-6)};
   spec.mlp = GatedMlp{.width = config.count("intermediate_size", defaults.width),
-                      .activation = activation(config, activation_key, activation_default)};
+                      .activation = activation(config, defaults.activation_key, defaults.activation)};
   spec.head = head(config, defaults.tied);
   return spec;
 }
@@ -105,54 +111,24 @@ inline void refuse_if(const Fields& config, const std::string& key, bool value) 
 }
 
 inline Spec llama_spec(const Fields& config) {
-  Spec spec = llama_like(config,
-                         {.vocab = 32'000,
-                          .hidden = 4096,
-                          .width = 11'008,
-                          .layers = 32,
-                          .heads = 32,
-                          .kv_heads = {},
-                          .head_dim = {},
-                          .context = 2048,
-                          .tied = false},
-                         "hidden_act", "silu");
+  Spec spec = llama_like(config, llama_defaults);
   spec.attention.qkv_bias = spec.attention.output_bias = config.flag("attention_bias", false);
   std::get<GatedMlp>(spec.mlp).bias = config.flag("mlp_bias", false);
-  spec.position = hf_rope(config, spec.attention.head_dim);
+  spec.position = hf_rope(config, spec);
   return spec;
 }
 
 inline Spec mistral_spec(const Fields& config) {
-  Spec spec = llama_like(config,
-                         {.vocab = 32'000,
-                          .hidden = 4096,
-                          .width = 14'336,
-                          .layers = 32,
-                          .heads = 32,
-                          .kv_heads = 8,
-                          .head_dim = {},
-                          .context = 131'072,
-                          .tied = false},
-                         "hidden_act", "silu");
+  Spec spec = llama_like(config, mistral_defaults);
   if (config.find("layer_types")) throw Error(config.where() + ": layer_types is not supported with model_type mistral");
   if (config.find("sliding_window") || !config.has("sliding_window"))
     spec.attention.window = SlidingWindow{.length = config.count("sliding_window", 4096)};
-  spec.position = hf_rope(config, spec.attention.head_dim);
+  spec.position = hf_rope(config, spec);
   return spec;
 }
 
 inline Spec qwen2_spec(const Fields& config) {
-  Spec spec = llama_like(config,
-                         {.vocab = 151'936,
-                          .hidden = 4096,
-                          .width = 22'016,
-                          .layers = 32,
-                          .heads = 32,
-                          .kv_heads = 32,
-                          .head_dim = {},
-                          .context = 32'768,
-                          .tied = false},
-                         "hidden_act", "silu");
+  Spec spec = llama_like(config, qwen2_defaults);
   spec.attention.qkv_bias = true;  // and no bias on the output: the code of the family, not its config
   const bool windowed = config.flag("use_sliding_window", false) && (config.find("sliding_window") || !config.has("sliding_window"));
   if (windowed) {
@@ -167,7 +143,7 @@ inline Spec qwen2_spec(const Fields& config) {
       if (first == 0) spec.attention.window = SlidingWindow{.length = length};
     }
   }
-  spec.position = hf_rope(config, spec.attention.head_dim);
+  spec.position = hf_rope(config, spec);
   return spec;
 }
 
@@ -196,19 +172,9 @@ inline Spec gpt2_spec(const Fields& config) {
 }
 
 // What Gemma 2 and 3 have in common.
-inline Spec gemma_spec(const Fields& config, int vocab, int context) {
+inline Spec gemma_spec(const Fields& config, const Defaults& defaults) {
   refuse_if(config, "use_bidirectional_attention", true);
-  Spec spec = llama_like(config,
-                         {.vocab = vocab,
-                          .hidden = 2304,
-                          .width = 9216,
-                          .layers = 26,
-                          .heads = 8,
-                          .kv_heads = 4,
-                          .head_dim = 256,
-                          .context = context,
-                          .tied = true},
-                         "hidden_activation", "gelu_pytorch_tanh");
+  Spec spec = llama_like(config, defaults);
   Attention& attention = spec.attention;
   attention.qkv_bias = attention.output_bias = config.flag("attention_bias", false);
   const double scalar = config.positive("query_pre_attn_scalar").value_or(256.0);
@@ -221,16 +187,16 @@ inline Spec gemma_spec(const Fields& config, int vocab, int context) {
 }
 
 inline Spec gemma2_spec(const Fields& config) {
-  Spec spec = gemma_spec(config, 256'000, 8192);
+  Spec spec = gemma_spec(config, gemma2_defaults);
   spec.attention.soft_cap = config.has("attn_logit_softcapping") ? config.positive("attn_logit_softcapping") : 50.0;
   spec.logit_soft_cap = config.has("final_logit_softcapping") ? config.positive("final_logit_softcapping") : 30.0;
   spec.attention.window = window(config, spec.layers, config.count("sliding_window", 4096), 2);
-  spec.position = hf_rope(config, spec.attention.head_dim);
+  spec.position = hf_rope(config, spec);
   return spec;
 }
 
 inline Spec gemma3_spec(const Fields& config) {
-  Spec spec = gemma_spec(config, 262'208, 131'072);
+  Spec spec = gemma_spec(config, gemma3_defaults);
   // transformers keeps this value and does not use it: which of the two is meant cannot be known.
   if (config.find("attn_logit_softcapping"))
     throw Error(config.where() + ": attn_logit_softcapping is not supported with model_type gemma3");
@@ -240,7 +206,7 @@ inline Spec gemma3_spec(const Fields& config) {
   if (!pattern) pattern = config.integer("_sliding_window_pattern", 1);
   spec.attention.window = window(config, spec.layers, config.count("sliding_window", 4096), pattern.value_or(6));
   if (spec.attention.window && spec.attention.window->full_every == 1) spec.attention.window.reset();  // every layer sees all
-  const auto [full, local] = hf_gemma3_ropes(config, spec.attention.head_dim);
+  const auto [full, local] = hf_gemma3_ropes(config, spec);
   spec.position = full;
   if (spec.attention.window && local != full) spec.attention.window->rope = local;
   return spec;
