@@ -90,7 +90,8 @@ inline Model read_folder(const std::string& path, const AcceptModel& accept = {}
 
   const Fields top(config, config_path);
   const Fields text = top.find("text_config") ? top.object("text_config") : top;
-  model.generation = hf_generation(json_or_null(folder / "generation_config.json"), (folder / "generation_config.json").string(), text, model.tokenizer.eos, model.spec.vocab);
+  model.generation = hf_generation(json_or_null(folder / "generation_config.json"), (folder / "generation_config.json").string(), text,
+                                   model.tokenizer.eos, model.spec.vocab);
   const auto tensors = read_safetensors_folder(path);
   if (accept) accept(model.spec, formats_of(tensors));
   model.weights = hf_weights(tensors, model.spec, model.architecture, path);
