@@ -4,11 +4,12 @@ Matrices in the asked type; vectors, norms and the position table in F32. Llama'
 pairs to neighbouring ones (Qwen2 and Gemma keep the half-split order); GPT-2's [in, out] matrices are transposed; Gemma's norms
 become 1 + w; llama3 scaling becomes the tensor rope_freqs.weight. Keys as in the real files. Writer: the gguf package.
 """
-import json
 import math
 
 import gguf
 import numpy as np
+
+from toy_tokenizers import MERGES, byte_level_pieces, spm_pieces
 
 LLAMA_NAMES = {
     "model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
@@ -50,28 +51,6 @@ def llama3_factors(head_dim, theta, s):
         keep = min(max((turns - s["low_freq_factor"]) / (s["high_freq_factor"] - s["low_freq_factor"]), 0.0), 1.0)
         factors.append(1.0 / (keep + (1.0 - keep) / s["factor"]))
     return np.array(factors, dtype=np.float32)
-
-
-def byte_alphabet():
-    """GPT-2's printable stand-ins for the 256 bytes."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    return [chr(b) if b in plain else chr(256 + sorted(set(range(256)) - set(plain)).index(b)) for b in range(256)]
-
-
-MERGES = ["h e", "i n", "\u0120 t", "\u0120t he"]
-END_OF_TEXT = "<|endoftext|>"  # id 260
-
-
-def byte_level_pieces():
-    return byte_alphabet() + [m.replace(" ", "") for m in MERGES] + [END_OF_TEXT]
-
-
-def spm_pieces():
-    """(piece, score, kind): four markers, 256 bytes, five words: 265."""
-    kind = gguf.TokenType
-    pieces = [("<pad>", 0.0, kind.CONTROL), ("<eos>", 0.0, kind.CONTROL), ("<bos>", 0.0, kind.CONTROL), ("<unk>", 0.0, kind.UNKNOWN)]
-    pieces += [(f"<0x{b:02X}>", 0.0, kind.BYTE) for b in range(256)]
-    return pieces + [(p, -float(i + 1), kind.NORMAL) for i, p in enumerate(("\u2581the", "\u2581t", "he", "\u2581", "h"))]
 
 
 def add_tokenizer(w, tokens, words):
@@ -127,6 +106,9 @@ def add_keys(w, c, arch, storage):
     if "head_dim" in c:
         w.add_key_length(head_dim)
         w.add_value_length(head_dim)
+    if "original_max_position_embeddings" in (c.get("rope_scaling") or {}):
+        # Not written by the converter; without it nothing in the file tells an original context that is not a usual one.
+        w.add_rope_scaling_orig_ctx_len(c["rope_scaling"]["original_max_position_embeddings"])
     if arch == "gemma3":
         w.add_sliding_window(c["sliding_window"])
 

@@ -14,11 +14,15 @@ import sys
 import torch
 import transformers
 from safetensors.torch import save_file
+from tokenizers import Tokenizer
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from as_gguf import llama3_factors, write_gguf
 from tiny_models import MODELS
+from toy_tokenizers import PRE_TOKENIZERS, SAMPLE, tokenizer_config_json, tokenizer_json
 
+REAL_FLOAT32 = torch.float32
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "models"
 PROMPT, GREEDY, MIN_MARGIN = 24, 12, 0.05
 ROWS = (5, 11, 8)  # lengths of the batch's prompts
@@ -33,9 +37,6 @@ class NoFloat32(TorchDispatchMode):
             if isinstance(t, torch.Tensor) and t.dtype in (REAL_FLOAT32, torch.float16, torch.bfloat16):
                 raise AssertionError(f"{func} made {t.dtype}")
         return out
-
-
-REAL_FLOAT32 = torch.float32
 
 
 @contextlib.contextmanager
@@ -199,14 +200,30 @@ def write(name, entry, run, worst, worst_padded):
         "batch": batch,
         "greedy": {"ids": run["answer"], "margins": rounded(run["margins"])},
     }
+    if entry.get("tokens") in PRE_TOKENIZERS:
+        (folder / "tokenizer.json").write_text(tokenizer_json(entry["tokens"]))
+        (folder / "tokenizer_config.json").write_text(tokenizer_config_json())
+        ids = Tokenizer.from_file(str(folder / "tokenizer.json")).encode(SAMPLE, add_special_tokens=False).ids
+        golden["text"] = {"text": SAMPLE, "ids": ids}
     text = json.dumps(golden).replace(', "', ',\n"').replace("], [", "],\n[")
     (folder / "golden.json").write_text(text + "\n")
-    # What was written, read back by HF's own loader, gives the same logits.
-    again = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
-    assert (forward(again, [run["prompt"]])[0] - run["single"]).abs().max().item() < 1e-3
+    read_back(folder, run)
     if "gguf" in entry:
-        from as_gguf import write_gguf
         write_gguf(folder / "model.gguf", name, run["words"], run["stored"], entry["gguf"], entry["tokens"])
+        read_back(folder, run, gguf_file="model.gguf")
+
+
+def read_back(folder, run, **container):
+    """HF's own loaders, of safetensors and of GGUF, give the same logits. (Its GGUF reader knows only part of the keys.)"""
+    config = AutoConfig.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, config=config, dtype=torch.float32, attn_implementation="eager", **container)
+    worst = (forward(model.eval(), [run["prompt"]])[0] - run["single"]).abs().max().item()
+    assert worst < 1e-3, (folder, container, worst)
+    if (run["words"].get("rope_scaling") or {}).get("rope_type") == "llama3" and container:  # HF passes rope_freqs.weight over
+        theta, dim = run["words"]["rope_theta"], run["words"]["head_dim"]
+        plain = theta ** (-torch.arange(0, dim, 2) / dim)
+        factors = torch.tensor(llama3_factors(dim, theta, run["words"]["rope_scaling"]))
+        assert torch.allclose(plain / factors, model.model.rotary_emb.inv_freq, rtol=1e-6)
 
 
 def main(names):
