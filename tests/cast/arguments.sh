@@ -37,17 +37,33 @@ expect_count compilations 1
 for code in 1 2 7; do echo $code >status; cast tiny Hi; expect_status $code; expect_last "engine: $project/build/cast/engines/tiny"; done
 rm status
 
+# The engine's path alone is enough to run it later: its model lies beside it as a link.
+expect_own_engine() {  # MODEL
+  local engine
+  engine=$(tail -n 1 "$lab/err")
+  engine=${engine#engine: }
+  if [[ ! $engine -ef $project/build/cast/engines/any ]]; then problem "not the engine for any model: $engine"; fi
+  if [[ $engine == *$'\n'* || ${engine##*/} == *[^a-z0-9._-]* ]]; then problem "an odd name: $engine"; fi
+  if [[ ! $engine.model -ef $1 ]]; then problem "$engine.model is not $1"; fi
+}
+if [[ ! $project/build/cast/engines/tiny.model -ef $project/models/tiny ]]; then problem "the engine does not know its model"; fi
+
 # Any file, under any name, given relative to where the user stands.
 for name in plain.gguf "with space.gguf" "qu'ote\".gguf" "-dash.gguf" "new"$'\n'"line.gguf" "--help.gguf" "no-suffix" '$(touch oops).gguf'; do
   cp toy.gguf "./$name"
   cast "$name" Hi; expect_status 0
   expect_out "<run>"$'\n'"<--model>"$'\n'"<$lab/$name>"$'\n'"<-->"$'\n'"<Hi>"
-  expect_last "engine: $project/build/cast/engines/any"
+  expect_own_engine "$lab/$name"
   cast -- "$name" -- ; expect_status 0; expect_out ''
 done
 if [[ -e oops ]]; then problem "a file name was run as a command"; fi
 mkdir "a folder"; cp "$project/models/tiny/config.json" "a folder"
-cast "a folder/" Hi; expect_status 0; expect_last "engine: $project/build/cast/engines/any"
+cast "a folder/" Hi; expect_status 0; expect_own_engine "$lab/a folder/"
+# Two files of one name do not share an engine's link.
+mkdir other; cp plain.gguf other; cast other/plain.gguf; expect_own_engine "$lab/other/plain.gguf"; cast plain.gguf; expect_own_engine "$lab/plain.gguf"
+if [[ $(find "$project/build/cast/engines" -name 'plain-????????' | wc -l) != 2 ]]; then problem "$(ls "$project/build/cast/engines")"; fi
+# They are all one file, also after it was compiled anew.
+echo 5 >"$project/source.txt"; cast plain.gguf Hi; expect_status 0; expect_own_engine "$lab/plain.gguf"
 # The known folder under another path is the known model.
 cast "$project/models/../models/tiny" Hi; expect_last "engine: $project/build/cast/engines/tiny"
 

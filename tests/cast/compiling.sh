@@ -48,7 +48,7 @@ rm -f compilations; echo 1 >slow; echo two >"$project/source.txt"
 "$project/cast" toy.gguf Hi >out2 2>err2 </dev/null & two=$!
 wait $one || problem "$(<err1)"; wait $two || problem "$(<err2)"
 rm slow; expect_count compilations 2
-if [[ $(tail -n 1 err1) != "engine: $engine" || $(tail -n 1 err2) != "engine: $project/build/cast/engines/any" ]]; then problem "$(cat err1 err2)"; fi
+if [[ $(tail -n 1 err1) != "engine: $engine" || $(tail -n 1 err2) != "engine: $project/build/cast/engines/toy-"* ]]; then problem "$(cat err1 err2)"; fi
 
 # The project moves.
 mv "$project" "$lab/moved"; project=$lab/moved
