@@ -54,6 +54,12 @@ class BlockTable {
     return s.length++;
   }
 
+  // How many new blocks `tokens` more positions of this sequence would take.
+  int blocks_needed(int sequence, int tokens) const {
+    const Sequence& s = at(sequence);
+    return (s.length + tokens + block_tokens - 1) / block_tokens - static_cast<int>(s.blocks.size());
+  }
+
   // Forgets all positions from `length` on.
   void truncate(int sequence, int length) {
     Sequence& s = at(sequence);

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,5 +60,8 @@ struct Model {
   GenerationDefaults generation;
   Weights weights;
 };
+
+// Asked by a reader as soon as spec and formats are known, before anything of the weights' size is allocated: it throws to refuse the file.
+using AcceptModel = std::function<void(const Spec&, std::span<const Format>)>;
 
 }  // namespace diecast

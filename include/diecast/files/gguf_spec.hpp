@@ -1,0 +1,265 @@
+// The spec that a GGUF file's keys describe, for the architectures llama, qwen2, gpt2, gemma2 and gemma3.
+// A key of the architecture that we do not know may change the arithmetic, so it is refused by name rather than passed over.
+// Source: the GGUF format text; llama.cpp (llama-model.cpp) for what an absent key means.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <diecast/files/gguf.hpp>
+#include <diecast/files/gguf_rope.hpp>
+#include <diecast/files/gguf_tensors.hpp>
+#include <diecast/spec/spec.hpp>
+
+namespace diecast {
+namespace gguf_detail {
+
+// The keys of one architecture: "llama.block_count" by its last part, each remembered when it is asked for.
+class ArchitectureKeys {
+ public:
+  ArchitectureKeys(const Gguf& file, std::string architecture) : file_(file), prefix_(std::move(architecture) + ".") {}
+
+  std::string name(std::string_view key) {
+    auto full = prefix_ + std::string(key);
+    known_.insert(full);
+    return full;
+  }
+  std::optional<int> optional_whole(std::string_view key, int low = 1) {
+    const auto value = file_.integer(name(key), low, INT32_MAX);
+    return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
+  }
+  int whole(std::string_view key) {
+    const auto value = optional_whole(key);
+    if (!value) file_.fail("the key '" + name(key) + "' is missing");
+    return *value;
+  }
+  // A number for each layer that must be the same for all: a plain value, or an array of equal ones.
+  std::optional<int> same_for_all_layers(std::string_view key) {
+    const auto full = name(key);
+    const GgufValue* value = file_.find(full);
+    if (!value || value->type != GgufType::array) return optional_whole(key);
+    if (size_of(value->element) == 0 || value->count == 0) file_.array(full, GgufType::i32);
+    const auto first = value->integer_element(0);
+    for (std::uint64_t i = 0; i < value->count; ++i) {
+      const auto here = value->integer_element(i);
+      if (!here || *here < 1 || *here > INT32_MAX) file_.fail("the key '" + full + "' holds no positive whole number for layer " + std::to_string(i));
+      if (here != first) {
+        file_.fail("the key '" + full + "' is " + std::to_string(*first) + " for layer 0 and " + std::to_string(*here) + " for layer " + std::to_string(i) +
+                   "; models whose layers differ are not supported");
+      }
+    }
+    return static_cast<int>(*first);
+  }
+  std::optional<double> optional_number(std::string_view key) { return file_.number(name(key)); }
+  std::optional<double> positive(std::string_view key) {
+    const auto value = optional_number(key);
+    if (value && !(*value > 0)) file_.fail("the key '" + name(key) + "' is " + std::to_string(*value) + "; it must be greater than 0");
+    return value;
+  }
+  double needed_positive(std::string_view key) {
+    const auto value = positive(key);
+    if (!value) file_.fail("the key '" + name(key) + "' is missing");
+    return *value;
+  }
+  // A feature that we do not have: the key may be there as long as it switches the feature off.
+  void must_be_zero(std::string_view key, std::string_view what) {
+    const auto value = optional_number(key);
+    if (value && *value != 0) file_.fail("the key '" + name(key) + "' is " + std::to_string(*value) + ": " + std::string(what) + " is not supported");
+  }
+  void harmless(std::string_view key) { name(key); }
+
+  void refuse_unknown() const {
+    for (const auto& [key, value] : file_.keys()) {
+      if (key.starts_with(prefix_) && !known_.contains(key)) {
+        file_.fail("the key " + in_marks(key) + " is not known; a feature that it may stand for would be dropped");
+      }
+    }
+  }
+  const Gguf& file() const { return file_; }
+
+ private:
+  const Gguf& file_;
+  std::string prefix_;
+  std::set<std::string, std::less<>> known_;
+};
+
+inline std::optional<SlidingWindow> read_window(ArchitectureKeys& keys, std::string_view architecture, int layers, double theta) {
+  const bool gemma2 = architecture == "gemma2";
+  const bool gemma3 = architecture == "gemma3";
+  auto length = keys.optional_whole("attention.sliding_window", 0);
+  if (!length && gemma2) length = 4096;
+  if (!length && gemma3) keys.file().fail("the key 'gemma3.attention.sliding_window' is missing");
+  const auto local_theta = keys.positive("rope.freq_base_swa");
+  const auto pattern_key = keys.name("attention.sliding_window_pattern");
+  if (!length || *length == 0) return std::nullopt;
+
+  SlidingWindow window{.length = *length};
+  if (gemma2) window.full_every = 2;
+  if (gemma3) window.full_every = 6;
+  if (const GgufValue* pattern = keys.file().find(pattern_key)) {
+    if (pattern->type != GgufType::array) {
+      window.full_every = keys.optional_whole("attention.sliding_window_pattern");
+    } else {  // one bool a layer: true where the layer has the window
+      const GgufValue* bools = keys.file().array(pattern_key, GgufType::boolean);
+      if (bools->count != static_cast<std::uint64_t>(layers)) {
+        keys.file().fail("the key '" + pattern_key + "' has " + std::to_string(bools->count) + " elements, the model has " + std::to_string(layers) + " layers");
+      }
+      const auto slides = [&](int layer) { return *bools->integer_element(static_cast<std::uint64_t>(layer)) != 0; };
+      int every = 1;
+      while (every <= layers && slides(every - 1)) ++every;
+      window.full_every = every <= layers ? std::optional<int>(every) : std::nullopt;
+      for (int layer = 0; layer < layers; ++layer) {
+        const bool full = window.full_every && (layer + 1) % *window.full_every == 0;
+        if (slides(layer) == full) keys.file().fail("the key '" + pattern_key + "' is no pattern in which every n-th layer sees all positions");
+      }
+    }
+  }
+  if (window.full_every == 1) return std::nullopt;
+  if (gemma3 || (local_theta && *local_theta != theta)) window.rope = Rope{.theta = local_theta.value_or(10000.0)};
+  return window;
+}
+
+inline Attention read_attention(ArchitectureKeys& keys, std::string_view architecture, int hidden, int layers) {
+  const auto heads = keys.same_for_all_layers("attention.head_count");
+  if (!heads) keys.file().fail("the key '" + keys.name("attention.head_count") + "' is missing");
+  const int kv_heads = keys.same_for_all_layers("attention.head_count_kv").value_or(*heads);
+  if (*heads % kv_heads != 0) {
+    keys.file().fail(std::to_string(*heads) + " query heads cannot share " + std::to_string(kv_heads) + " KV heads evenly");
+  }
+  const auto key_length = keys.optional_whole("attention.key_length");
+  const auto value_length = keys.optional_whole("attention.value_length");
+  if (!key_length && hidden % *heads != 0) {
+    keys.file().fail("the hidden size " + std::to_string(hidden) + " is no multiple of the " + std::to_string(*heads) + " heads, and no head size is given");
+  }
+  const int head_dim = key_length.value_or(hidden / *heads);
+  if (value_length.value_or(hidden / *heads) != head_dim) {
+    keys.file().fail("keys have the length " + std::to_string(head_dim) + " and values " + std::to_string(value_length.value_or(hidden / *heads)) +
+                     "; different lengths are not supported");
+  }
+  Attention attention{.heads = *heads, .kv_heads = kv_heads, .head_dim = head_dim};
+
+  // Two of Gemma's sizes scale by hidden / heads instead; llama.cpp knows them by their number of layers, and so does the file format.
+  auto scale = keys.positive("attention.scale");
+  const bool gemma_27b = (architecture == "gemma2" && layers == 46) || (architecture == "gemma3" && layers == 62);
+  if (!scale && gemma_27b) scale = 1.0 / std::sqrt(static_cast<double>(hidden) / *heads);
+  if (scale && std::abs(*scale * std::sqrt(static_cast<double>(head_dim)) - 1.0) > 1e-6) attention.scale = scale;
+
+  auto cap = keys.optional_number("attn_logit_softcapping");
+  if (!cap && architecture == "gemma2") cap = 50.0;
+  if (cap && *cap != 0) attention.soft_cap = cap;
+  return attention;
+}
+
+inline Norm read_norm(ArchitectureKeys& keys, bool layer_norm) {
+  if (layer_norm) return LayerNorm{.epsilon = keys.needed_positive("attention.layer_norm_epsilon")};
+  return RmsNorm{.epsilon = keys.needed_positive("attention.layer_norm_rms_epsilon")};
+}
+
+// Which optional parts there are is said by the tensors alone. All layers must agree.
+struct Presence {
+  bool qkv_bias, output_bias, mlp_bias, norm_bias;
+  bool operator==(const Presence&) const = default;
+};
+inline Presence presence(const GgufTensors& tensors, const Gguf& file, int layer) {
+  const auto all_or_none = [&](std::initializer_list<const char*> names) {
+    int found = 0, possible = 0;
+    std::string missing;
+    for (const char* name : names) {
+      const std::string block = "blk." + std::to_string(layer) + "." + name;
+      if (!tensors.has(block + ".weight")) continue;  // the plain MLP has no gate, a fused QKV no parts
+      ++possible;
+      if (tensors.has(block + ".bias")) ++found; else missing = block + ".bias";
+    }
+    if (found != 0 && found != possible) file.fail("the tensor '" + missing + "' is missing, though the matrices beside it have a bias");
+    return found != 0;
+  };
+  return {.qkv_bias = all_or_none({"attn_qkv", "attn_q", "attn_k", "attn_v"}),
+          .output_bias = all_or_none({"attn_output"}),
+          .mlp_bias = all_or_none({"ffn_gate", "ffn_up", "ffn_down"}),
+          .norm_bias = all_or_none({"attn_norm", "ffn_norm"})};
+}
+
+}  // namespace gguf_detail
+
+inline std::string read_gguf_architecture(const Gguf& file) {
+  const auto name = file.text("general.architecture");
+  if (!name) file.fail("the key 'general.architecture' is missing");
+  constexpr std::array<std::string_view, 5> known{"llama", "qwen2", "gpt2", "gemma2", "gemma3"};
+  if (std::ranges::find(known, *name) == known.end()) {
+    file.fail("unsupported architecture " + in_marks(*name) + "; llama, qwen2, gpt2, gemma2 and gemma3 are supported");
+  }
+  const auto type = file.text("general.type");
+  if (type && *type != "model") file.fail("the file is of the type " + in_marks(*type) + ", not a whole model");
+  const auto parts = file.integer("split.count", 0, INT32_MAX);
+  if (parts && *parts > 1) file.fail("the model is split into " + std::to_string(*parts) + " files; join them first");
+  return std::string(*name);
+}
+
+// Keys and presence of tensors to a spec. Shapes are checked afterwards, when the weights are looked up by it.
+inline Spec read_gguf_spec(const Gguf& file, GgufTensors& tensors) {
+  using namespace gguf_detail;
+  const std::string architecture = read_gguf_architecture(file);
+  const bool gpt2 = architecture == "gpt2";
+  const bool gemma = architecture.starts_with("gemma");
+  ArchitectureKeys keys(file, architecture);
+  keys.must_be_zero("expert_count", "a mixture of experts");
+  keys.must_be_zero("expert_used_count", "a mixture of experts");
+  keys.must_be_zero("attention.max_alibi_bias", "ALiBi");
+  keys.must_be_zero("attention.clamp_kqv", "clamping of Q, K and V");
+  for (const auto* name : {"vocab_size", "tensor_data_layout", "rope.scaling.finetuned"}) keys.harmless(name);
+  if (file.flag(keys.name("attention.causal")) == false) file.fail("attention that is not causal is not supported");
+  if (file.flag(keys.name("use_parallel_residual")) == true) file.fail("parallel residuals are not supported");
+
+  const int hidden = keys.whole("embedding_length");
+  const int layers = keys.whole("block_count");
+  const int context = keys.whole("context_length");
+  const auto width = keys.same_for_all_layers("feed_forward_length");
+  if (!width) file.fail("the key '" + keys.name("feed_forward_length") + "' is missing");
+  if (static_cast<std::size_t>(layers) > file.tensors().size()) {
+    file.fail("the key '" + keys.name("block_count") + "' is " + std::to_string(layers) + ", the file has only " + std::to_string(file.tensors().size()) + " tensors");
+  }
+  const Tensor embedding = tensors.any("token_embd.weight");
+  if (embedding.rows > INT32_MAX) file.fail("the tensor 'token_embd.weight' has " + std::to_string(embedding.rows) + " rows");
+
+  Spec spec{.hidden = hidden, .layers = layers, .vocab = static_cast<int>(embedding.rows), .context = context,
+            .attention = read_attention(keys, architecture, hidden, layers), .position = Absolute{context}, .norm = read_norm(keys, gpt2),
+            .mlp = PlainMlp{.width = *width, .activation = Activation::gelu_tanh}, .head = TiedHead{}};
+  if (!gpt2) spec.position = read_rope(keys, tensors, spec.attention.head_dim);
+  if (!gpt2) spec.mlp = GatedMlp{.width = *width, .activation = gemma ? Activation::gelu_tanh : Activation::silu};
+  if (const auto* rope = std::get_if<Rope>(&spec.position)) spec.attention.window = read_window(keys, architecture, layers, rope->theta);
+  if (gemma) {
+    spec.after_norms = true;
+    spec.embedding_scale = std::sqrt(static_cast<double>(hidden));
+  }
+  spec.attention.qk_norm = architecture == "gemma3";
+  auto logit_cap = keys.optional_number("final_logit_softcapping");
+  if (!logit_cap && architecture == "gemma2") logit_cap = 30.0;
+  if (logit_cap && *logit_cap != 0) spec.logit_soft_cap = logit_cap;
+  keys.refuse_unknown();
+
+  const Presence first = presence(tensors, file, 0);
+  for (int layer = 1; layer < layers; ++layer) {
+    if (presence(tensors, file, layer) != first) file.fail("layer " + std::to_string(layer) + " has other biases than layer 0; layers that differ are not supported");
+  }
+  spec.attention.qkv_bias = first.qkv_bias;
+  spec.attention.output_bias = first.output_bias;
+  std::visit([&](auto& mlp) { mlp.bias = first.mlp_bias; }, spec.mlp);
+  if (auto* norm = std::get_if<LayerNorm>(&spec.norm)) norm->bias = first.norm_bias;
+
+  const bool head_bias = tensors.has("output.bias");
+  spec.head = TiedHead{.bias = head_bias};
+  if (tensors.has("output.weight")) {
+    const Tensor head = tensors.matrix("output.weight", spec.vocab, hidden);
+    if (!same_values(head, embedding)) spec.head = UntiedHead{.bias = head_bias};
+  }
+  return spec;
+}
+
+}  // namespace diecast

@@ -1,0 +1,47 @@
+// Rotary positions (Su et al. 2021): pair i of a head, the values i and i + rotary_dim/2, turns by position * inv_freq[i].
+// Frequencies and angles are computed in double and rounded once, so that long contexts lose nothing.
+#pragma once
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include <diecast/spec/spec.hpp>
+
+namespace diecast::reference {
+
+// Radians a position, for each pair.
+inline std::vector<double> inverse_frequencies(const Rope& rope, int head_dim) {  // [rotary_dim / 2]
+  const int rotary_dim = rope.rotary_dim.value_or(head_dim);
+  std::vector<double> frequencies;
+  for (int pair = 0; pair < rotary_dim / 2; ++pair) {
+    double frequency = std::pow(rope.theta, -2.0 * pair / rotary_dim);
+    if (rope.scaling) {
+      if (const auto* linear = std::get_if<LinearScaling>(&*rope.scaling)) frequency /= linear->factor;
+      if (const auto* llama3 = std::get_if<Llama3Scaling>(&*rope.scaling)) {
+        // How often this pair turned within the training's context decides: often enough, keep; hardly once, divide; between, blend.
+        const double turns = llama3->original_context * frequency / (2 * std::numbers::pi);
+        const double kept = (turns - llama3->low_freq_factor) / (llama3->high_freq_factor - llama3->low_freq_factor);
+        const double blend = kept < 0 ? 0 : kept > 1 ? 1 : kept;
+        frequency = blend * frequency + (1 - blend) * frequency / llama3->factor;
+      }
+    }
+    frequencies.push_back(frequency);
+  }
+  return frequencies;
+}
+
+// Turns one head in place.
+template <class Real>
+void rotate(Real* head, const std::vector<double>& frequencies, double position) {  // [head_dim]
+  const std::size_t half = frequencies.size();
+  for (std::size_t pair = 0; pair < half; ++pair) {
+    const double angle = position * frequencies[pair];
+    const Real cosine = static_cast<Real>(std::cos(angle)), sine = static_cast<Real>(std::sin(angle));
+    const Real a = head[pair], b = head[pair + half];
+    head[pair] = a * cosine - b * sine;
+    head[pair + half] = b * cosine + a * sine;
+  }
+}
+
+}  // namespace diecast::reference

@@ -1,0 +1,77 @@
+// The one visitor over a spec, made of Boost.Hana's introspection: comparison, JSON and (later) the writing of configs walk the same fields.
+// A visitor has begin(key, type), end(), leaf(key, value) for int, double, bool and Activation, and absent(key).
+#pragma once
+
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include <diecast/spec/spec.hpp>
+
+namespace diecast {
+
+constexpr std::string_view name_of(Activation activation) {
+  switch (activation) {
+    case Activation::silu: return "silu";
+    case Activation::gelu: return "gelu";
+    case Activation::gelu_tanh: return "gelu_tanh";
+    case Activation::relu: return "relu";
+  }
+  return "?";
+}
+
+namespace detail {
+
+template <class T>
+struct Called;  // the name of a part of the spec
+template <> struct Called<LinearScaling> { static constexpr std::string_view name = "LinearScaling"; };
+template <> struct Called<Llama3Scaling> { static constexpr std::string_view name = "Llama3Scaling"; };
+template <> struct Called<Rope> { static constexpr std::string_view name = "Rope"; };
+template <> struct Called<Absolute> { static constexpr std::string_view name = "Absolute"; };
+template <> struct Called<RmsNorm> { static constexpr std::string_view name = "RmsNorm"; };
+template <> struct Called<LayerNorm> { static constexpr std::string_view name = "LayerNorm"; };
+template <> struct Called<SlidingWindow> { static constexpr std::string_view name = "SlidingWindow"; };
+template <> struct Called<Attention> { static constexpr std::string_view name = "Attention"; };
+template <> struct Called<GatedMlp> { static constexpr std::string_view name = "GatedMlp"; };
+template <> struct Called<PlainMlp> { static constexpr std::string_view name = "PlainMlp"; };
+template <> struct Called<TiedHead> { static constexpr std::string_view name = "TiedHead"; };
+template <> struct Called<UntiedHead> { static constexpr std::string_view name = "UntiedHead"; };
+template <> struct Called<Spec> { static constexpr std::string_view name = "Spec"; };
+
+template <class T> inline constexpr bool is_variant = false;
+template <class... T> inline constexpr bool is_variant<std::variant<T...>> = true;
+template <class T> inline constexpr bool is_optional = false;
+template <class T> inline constexpr bool is_optional<std::optional<T>> = true;
+
+}  // namespace detail
+
+template <class Visitor, class T>
+void walk(Visitor& visitor, std::string_view key, const T& value) {
+  if constexpr (detail::is_optional<T>) {
+    if (value) walk(visitor, key, *value);
+    else visitor.absent(key);
+  } else if constexpr (detail::is_variant<T>) {
+    std::visit([&](const auto& alternative) { walk(visitor, key, alternative); }, value);
+  } else if constexpr (std::is_class_v<T>) {
+    visitor.begin(key, detail::Called<T>::name);
+    boost::hana::for_each(boost::hana::accessors<T>(), [&](auto accessor) {
+      walk(visitor, std::string_view(boost::hana::to<const char*>(boost::hana::first(accessor))), boost::hana::second(accessor)(value));
+    });
+    visitor.end();
+  } else {
+    visitor.leaf(key, value);
+  }
+}
+
+// The shortest text that reads back as the same value.
+inline std::string text_of(double value) {
+  char buffer[32];
+  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return {buffer, result.ptr};
+}
+inline std::string text_of(int value) { return std::to_string(value); }
+inline std::string text_of(bool value) { return value ? "true" : "false"; }
+inline std::string text_of(Activation value) { return std::string(name_of(value)); }
+
+}  // namespace diecast

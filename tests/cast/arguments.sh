@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# What cast makes of its arguments: sentences for wrong ones, and every byte of the right ones handed on.
+source "${BASH_SOURCE[0]%/*}/lab.sh"
+
+cast --help; expect_status 0; if [[ $out != usage:* || -n $err ]]; then problem "$out $err"; fi
+cast --list; expect_status 0; if [[ $out != *"toy "*"Toy Terms (to be fetched"*"tiny "*"Free (in this project)"* ]]; then problem "$out"; fi
+cast; expect_status 2; expect_err "a SOURCE is needed"
+cast --wrong; expect_sentence 2 "--wrong is neither an option nor a file"
+cast smol; expect_sentence 2 "there is no file or known model smol; the known models are: toy, parts, tiny"
+cast ''; expect_sentence 2 "the SOURCE is empty"
+cast '#'; expect_sentence 2 "there is no file or known model #"
+cast "$lab"; expect_sentence 2 "has no config.json"
+cast "$project/source.txt"; expect_sentence 2 "is not a GGUF file"
+cast /dev/null; expect_sentence 2 "is neither a file nor a folder"
+cast tiny What is this; expect_sentence 2 "the PROMPT is one argument"
+cast tiny -- --greedy; expect_sentence 2 "need a PROMPT"
+cast --inspect; expect_sentence 2 "--inspect takes one SOURCE; here are 0 arguments"
+cast --tokenize tiny; expect_sentence 2 "--tokenize takes a SOURCE and a TEXT; here are 1 arguments"
+cast --render a b c; expect_sentence 2 "--render takes a TEMPLATE and a CONTEXT file; here are 3 arguments"
+cast --render a b; expect_sentence 2 "there is no template file a"
+expect_count compilations 0
+
+# A known model in the project; the PROMPT reaches the engine whole, whatever its bytes.
+cast tiny; expect_status 0; expect_out ''; expect_last "engine: $project/build/cast/engines/tiny"
+newline=$'two\nlines'
+for prompt in "Hello" "-x" "--help" "" "it's \"quoted\" \$HOME \`ls\` *" "$newline"; do
+  cast tiny "$prompt"
+  expect_status 0
+  expect_out "<run>"$'\n'"<--model>"$'\n'"<$project/models/tiny>"$'\n'"<-->"$'\n'"<$prompt>"
+  expect_last "engine: $project/build/cast/engines/tiny"
+done
+cast tiny "Hi" -- --greedy --stop "a b"; expect_status 0
+expect_out "<run>"$'\n'"<--model>"$'\n'"<$project/models/tiny>"$'\n'"<--greedy>"$'\n'"<--stop>"$'\n'"<a b>"$'\n'"<-->"$'\n'"<Hi>"
+expect_count compilations 1
+
+# The engine's exit status is cast's.
+for code in 1 2 7; do echo $code >status; cast tiny Hi; expect_status $code; expect_last "engine: $project/build/cast/engines/tiny"; done
+rm status
+
+# The engine's path alone is enough to run it later: its model lies beside it as a link.
+expect_own_engine() {  # MODEL
+  local engine
+  engine=$(tail -n 1 "$lab/err")
+  engine=${engine#engine: }
+  if [[ ! $engine -ef $project/build/cast/engines/any ]]; then problem "not the engine for any model: $engine"; fi
+  if [[ $engine == *$'\n'* || ${engine##*/} == *[^a-z0-9._-]* ]]; then problem "an odd name: $engine"; fi
+  if [[ ! $engine.model -ef $1 ]]; then problem "$engine.model is not $1"; fi
+}
+if [[ ! $project/build/cast/engines/tiny.model -ef $project/models/tiny ]]; then problem "the engine does not know its model"; fi
+
+# Any file, under any name, given relative to where the user stands.
+for name in plain.gguf "with space.gguf" "qu'ote\".gguf" "-dash.gguf" "new"$'\n'"line.gguf" "--help.gguf" "no-suffix" '$(touch oops).gguf'; do
+  cp toy.gguf "./$name"
+  cast "$name" Hi; expect_status 0
+  expect_out "<run>"$'\n'"<--model>"$'\n'"<$lab/$name>"$'\n'"<-->"$'\n'"<Hi>"
+  expect_own_engine "$lab/$name"
+  cast -- "$name" -- ; expect_status 0; expect_out ''
+done
+if [[ -e oops ]]; then problem "a file name was run as a command"; fi
+mkdir "a folder"; cp "$project/models/tiny/config.json" "a folder"
+cast "a folder/" Hi; expect_status 0; expect_own_engine "$lab/a folder/"
+# Two files of one name do not share an engine's link.
+mkdir other; cp plain.gguf other; cast other/plain.gguf; expect_own_engine "$lab/other/plain.gguf"; cast plain.gguf; expect_own_engine "$lab/plain.gguf"
+if [[ $(find "$project/build/cast/engines" -name 'plain-????????' | wc -l) != 2 ]]; then problem "$(ls "$project/build/cast/engines")"; fi
+# They are all one file, also after it was compiled anew.
+echo 5 >"$project/source.txt"; cast plain.gguf Hi; expect_status 0; expect_own_engine "$lab/plain.gguf"
+# The known folder under another path is the known model.
+cast "$project/models/../models/tiny" Hi; expect_last "engine: $project/build/cast/engines/tiny"
+
+# The model tool.
+cast --inspect "-dash.gguf"; expect_status 0; expect_out "<inspect>"$'\n'"<-->"$'\n'"<$lab/-dash.gguf>"
+cast --tokenize tiny "-x y"; expect_status 0; expect_out "<tokenize>"$'\n'"<-->"$'\n'"<$project/models/tiny>"$'\n'"<-x y>"
+echo a >t.jinja; echo '{}' >c.json
+cast --render t.jinja "$lab/c.json"; expect_status 0; expect_out "<render>"$'\n'"<-->"$'\n'"<$lab/t.jinja>"$'\n'"<$lab/c.json>"
+
+# Through a link, and from another folder.
+ln -s "$project/cast" "$lab/linked"
+(cd / && "$lab/linked" tiny Hi >/dev/null 2>"$lab/err") || problem "through a link"
+expect_last "engine: $project/build/cast/engines/tiny"
+finish

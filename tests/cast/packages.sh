@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# What cast does when Debian packages are missing: installs them when it may, else prints the one line to run.
+source "${BASH_SOURCE[0]%/*}/lab.sh"
+
+# apt-get notes its arguments; `install` makes the packages present, unless the file `apt` says what goes wrong. dpkg finishes at once.
+cat >bin/apt-get <<'END'
+#!/bin/bash
+echo "$*" >>"$LAB/apt-calls"
+if [[ " $* " != *" install "* ]]; then exit 0; fi
+if [[ -f $LAB/apt ]]; then cat "$LAB/apt" >&2; exit 100; fi
+rm -f "$LAB/absent"
+END
+printf '#!/bin/sh\n' >bin/dpkg
+chmod +x bin/apt-get bin/dpkg
+absent() { printf '%s\n' "$@" >absent; }
+again() { rm -rf "$project/build" apt-calls; }
+
+# Nothing is missing: apt-get is not called.
+cast tiny; expect_status 0; expect_count apt-calls 0
+
+if ((EUID == 0)); then
+  # As root: one installation of just the missing ones, nothing removed, no question asked.
+  again; absent libeigen3-dev libfmt-dev
+  cast tiny; expect_status 0; expect_err "installing libeigen3-dev libfmt-dev"; expect_count apt-calls 2
+  if [[ $(tail -n 1 apt-calls) != *"-y "*"--no-remove"*"install libeigen3-dev libfmt-dev" ]]; then problem "$(<apt-calls)"; fi
+  # It fails: apt-get's own reason, and the way out.
+  again; absent libeigen3-dev; echo "E: Unable to locate package libeigen3-dev" >apt
+  cast tiny; expect_status 2; expect_err "apt-get could not install libeigen3-dev: E: Unable to locate package libeigen3-dev"
+  rm apt
+  cast tiny; expect_status 0
+  # Two at once: the packages come once.
+  again; absent libeigen3-dev
+  "$project/cast" tiny >/dev/null 2>err1 </dev/null & one=$!
+  "$project/cast" tiny >/dev/null 2>err2 </dev/null & two=$!
+  wait $one || problem "$(<err1)"; wait $two || problem "$(<err2)"
+  if [[ $(grep -c install apt-calls) != 1 ]]; then problem "installed twice: $(<apt-calls)"; fi
+fi
+
+# As a user without and with sudo. Where the test runs as root, it becomes nobody.
+user=()
+if ((EUID == 0)) && command -v setpriv >/dev/null; then user=(setpriv --reuid=65534 --clear-groups); chmod -R a+rwX "${lab%/*}"; fi
+as_user() { status=0; "${user[@]}" "$project/cast" "$@" >out 2>err </dev/null || status=$?; out=$(<out); err=$(<err); }
+again; absent libeigen3-dev libfmt-dev
+printf '#!/bin/sh\nexit 1\n' >bin/sudo; chmod +x bin/sudo
+as_user tiny; expect_sentence 2 "run this, then the same command again: sudo apt-get install libeigen3-dev libfmt-dev"
+if [[ -e apt-calls ]]; then problem "apt-get ran without leave"; fi
+printf '#!/bin/sh\nshift\nexec "$@"\n' >bin/sudo
+as_user tiny; expect_status 0; expect_count apt-calls 2
+finish

@@ -1,0 +1,53 @@
+// Small specs with odd shapes, differing from one another on every axis: for tests that run one set of checks over many models.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include <diecast/spec/spec.hpp>
+
+namespace diecast::testing {
+
+inline std::vector<std::pair<const char*, Spec>> odd_specs() {
+  const Spec rope{.hidden = 46,  // RoPE, 7 query heads to one KV head, head size apart from hidden / heads, vocabulary 4k + 1
+                  .layers = 2,
+                  .vocab = 65,
+                  .context = 64,
+                  .attention = {.heads = 7, .kv_heads = 1, .head_dim = 10},
+                  .position = Rope{.theta = 10'000},
+                  .norm = RmsNorm{.epsilon = 1e-5},
+                  .mlp = GatedMlp{.width = 101, .activation = Activation::silu},
+                  .head = TiedHead{}};
+  const Spec absolute{.hidden = 33,
+                      .layers = 3,
+                      .vocab = 61,
+                      .context = 40,
+                      .attention = {.heads = 3, .kv_heads = 3, .head_dim = 11, .qkv_bias = true, .output_bias = true},
+                      .position = Absolute{.positions = 40},
+                      .norm = LayerNorm{.epsilon = 1e-5},
+                      .mlp = PlainMlp{.width = 77, .activation = Activation::gelu_tanh, .bias = true},
+                      .head = TiedHead{}};
+  Spec untied = rope;  // Q/K/V bias, partial and scaled RoPE, a head of its own
+  untied.vocab = 77;
+  untied.attention = {.heads = 6, .kv_heads = 2, .head_dim = 80, .qkv_bias = true};
+  untied.position = Rope{.theta = 500'000, .rotary_dim = 32, .scaling = Llama3Scaling{8, 1, 4, 16}};
+  untied.head = UntiedHead{};
+  Spec biased_head = absolute;
+  biased_head.norm = LayerNorm{.epsilon = 1e-5, .bias = false};
+  biased_head.head = UntiedHead{.bias = true};
+  Spec windowed = rope;  // Gemma's parts
+  windowed.layers = 3;
+  windowed.attention = {.heads = 4, .kv_heads = 2, .head_dim = 14, .qk_norm = true, .scale = 0.2, .soft_cap = 5.0,
+                        .window = SlidingWindow{.length = 5, .full_every = 3, .rope = Rope{.theta = 100}}};
+  windowed.mlp = GatedMlp{.width = 50, .activation = Activation::gelu_tanh};
+  windowed.after_norms = true;
+  windowed.embedding_scale = 6.78;
+  windowed.logit_soft_cap = 3.0;
+  Spec relu = rope;
+  relu.position = Rope{.theta = 10'000, .scaling = LinearScaling{4}};
+  relu.mlp = PlainMlp{.width = 30, .activation = Activation::relu};
+  relu.head = TiedHead{.bias = true};
+  return {{"rope", rope}, {"absolute", absolute}, {"untied", untied}, {"biased head", biased_head}, {"windowed", windowed}, {"relu", relu}};
+}
+
+}  // namespace diecast::testing

@@ -1,0 +1,69 @@
+# shellcheck shell=bash disable=SC2154,SC2034  # sourced: its variables meet those of cast and check
+# How cast and check compile: one CMake folder, one target, ninja's own counter. Sourced after say.sh and packages.sh; `root` is the project's folder.
+
+build=$root/build/cast
+
+# built TARGET OUTPUT LABEL: compiles TARGET into OUTPUT, or returns at once when nothing that it is made of has changed.
+built() {
+  local target=$1 output=$2 label=$3 state stamp=$build/stamps/$1 log=$build/$1.log
+  state=$(source_state)
+  if is_current; then return 0; fi
+  need_packages "${cast_packages[@]}"
+  mkdir -p -- "$build/stamps" 2>/dev/null || mend "the folder $build cannot be made"
+  lock 9 "$build/lock" "waiting for another run that compiles"
+  state=$(source_state)  # an installation changes it, and the other run may have compiled
+  if ! is_current; then
+    rm -f -- "$stamp"
+    configured
+    compile || compile_failed
+    if [[ ! -x $output ]]; then fail "compiling $label did not make $output"; fi
+    if ! { printf '%s\n' "$state" >"$stamp.$$" && mv -f -- "$stamp.$$" "$stamp"; }; then mend "$stamp cannot be written"; fi
+  fi
+  unlock 9
+}
+is_current() { [[ -x $output && -f $stamp && $(<"$stamp") == "$state" ]]; }
+
+# One line for everything that the programs are made of: names, sizes and times of the sources, of the compiler, and of Debian's list of packages.
+source_state() {
+  {
+    find "$root" -mindepth 1 \( -name .git -o -path "$root/build" -o -path "$root/tests" -o -path "$root/docs" -o -path "$root/models" \) -prune \
+      -o \( -type f -o -type l \) -printf '%P %s %T@\n' | LC_ALL=C sort
+    stat -L -c '%n %s %Y' -- "$(command -v c++)" /var/lib/dpkg/status 2>/dev/null || true
+  } | sha256sum
+}
+
+configured() {
+  local before=yes
+  if [[ ! -f $build/build.ninja ]]; then before=; fi
+  if [[ -n $before ]] && grep -q -x -F "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt" 2>/dev/null; then return 0; fi
+  if ! configure; then  # a killed run may have left half a cache
+    rm -rf -- "$build/CMakeCache.txt" "$build/CMakeFiles"
+    configure || fail "CMake could not configure the project: $(grep -m 1 -A 1 'CMake Error' "$log" | tail -n 1 | sed 's/^ *//') (all of it in $log)"
+  fi
+}
+configure() {
+  if [[ -f $build/CMakeCache.txt ]] && ! grep -q -x -F "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt"; then
+    rm -rf -- "$build/CMakeCache.txt" "$build/CMakeFiles"  # the project has moved
+  fi
+  waiting "preparing the build" no_detail "$log" cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDIECAST_TESTS=OFF
+}
+
+compile() {
+  NINJA_STATUS='[%f/%t] ' waiting "compiling $label" ninja_counter "$log" cmake --build "$build" --target "$target" -j "$(jobs_that_fit)"
+}
+compile_failed() {
+  if grep -q 'No space left on device' "$log"; then mend "the disk of $build is full"; fi
+  if grep -q -e 'Killed signal' -e 'out of memory' "$log"; then mend "the compiler ran out of memory while compiling $label (see $log)"; fi
+  fail "compiling $label failed; the compiler's words are in $log"
+}
+ninja_counter() { grep -a -o '^\[[0-9]*/[0-9]*\]' "$log" | tail -n 1 | tr -d '[]' | sed 's|/| of |'; }
+
+# As many compilers as there are cores, and as fit into the free memory at 1.5 GB each.
+jobs_that_fit() {
+  local cores kilobytes=0 fit
+  cores=$(nproc)
+  kilobytes=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo 2>/dev/null || true)
+  fit=$((${kilobytes:-1500000} / 1500000))
+  if ((fit < 1)); then fit=1; fi
+  echo $((fit < cores ? fit : cores))
+}

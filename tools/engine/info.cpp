@@ -1,0 +1,66 @@
+// `info`: what this engine is: its spec, the model file, identity, instruction set and memory.
+#include <fmt/core.h>
+
+#include <diecast/identity/identity.hpp>
+#include <diecast/spec/json.hpp>
+
+#include "load.hpp"
+#include "text.hpp"
+
+namespace diecast::shell {
+
+namespace {
+
+// What the compiler was allowed to use.
+std::string isa() {
+#if defined(__x86_64__)
+#if defined(__AVX512VNNI__)
+  return "x86-64 avx512vnni";
+#elif defined(__AVX512F__)
+  return "x86-64 avx512f";
+#elif defined(__AVX2__)
+  return "x86-64 avx2";
+#else
+  return "x86-64 sse2";
+#endif
+#elif defined(__aarch64__)
+  return "aarch64 neon";
+#else
+  return "portable";
+#endif
+}
+
+void print_tree(const Json& json, int indent) {
+  for (const auto& [key, value] : json.items()) {
+    if (key == "kind") continue;
+    if (value.is_object()) {
+      put(fmt::format("{:{}}{}: {}\n", "", indent, key, value.value("kind", "")));
+      print_tree(value, indent + 2);
+    } else {
+      put(fmt::format("{:{}}{}: {}\n", "", indent, key, value.is_string() ? value.get<std::string>() : value.dump()));
+    }
+  }
+}
+
+}  // namespace
+
+int info(const Compiled& compiled, const CommonOptions& common) {
+  const Model model = open_checked(compiled, common);
+  const Identity identity = identity_of(model);
+  Json json;
+  json["name"] = compiled.name;
+  json["spec"] = Json::parse(to_json(model.spec));
+  json["identity"] = identity.whole;
+  json["digests"] = {{"weights", identity.weights},
+                     {"tokenizer", identity.tokenizer},
+                     {"chat_template", identity.chat_template},
+                     {"generation", identity.generation}};
+  json["model_file"] = model.path;
+  json["isa"] = isa();
+  json["memory_bytes"] = memory_bytes(common, model.spec);
+  if (common.json) put(line_of(json));
+  else print_tree(json, 0);
+  return 0;
+}
+
+}  // namespace diecast::shell

@@ -1,0 +1,32 @@
+// From a path to an engine: the file is opened, held against the compiled spec, its memory computed, then its backend built.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <diecast/generate/engine.hpp>
+#include <diecast/trace/trace.hpp>
+
+#include "options.hpp"
+
+namespace diecast::shell {
+
+// The path of --model, or of the model that cast noted beside the engine.
+std::string model_path(const CommonOptions&);
+
+// The file's model, refused where it is not the compiled one.
+Model open_checked(const Compiled&, const CommonOptions&);
+
+// Tokens of a context, where the user says nothing: the model's, at most 8192.
+int context_tokens(const CommonOptions&, const Spec&);
+
+// Bytes that weights (decoded) and cache take with the chosen backend.
+long long memory_bytes(const CommonOptions&, const Spec&);
+
+int thread_count(const CommonOptions&);
+
+std::shared_ptr<const Backend> make_backend(const CommonOptions&, const Model&);
+
+Engine load(const Compiled&, const CommonOptions&);
+
+}  // namespace diecast::shell

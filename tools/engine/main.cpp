@@ -1,0 +1,111 @@
+// The command line itself: parsing, help, errors as one sentence, exit status.
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include <diecast/error.hpp>
+
+#include "options.hpp"
+
+namespace diecast::shell {
+
+namespace {
+
+void add_common(CLI::App& command, CommonOptions& options) {
+  command.add_option("--model", options.model, "model file (.gguf) or folder (config.json, safetensors, tokenizer.json)");
+  command.add_option("--backend", options.backend, "what runs the model: reference (Eigen, float) or reference-double")->capture_default_str();
+  command.add_option("--threads", options.threads, "threads; 0: as many as the machine has")->capture_default_str();
+  command.add_option("--context", options.context, "tokens of prompt and answer together; default: the model's, at most 8192");
+  command.add_option("--cache-type", options.cache_type, "type of the KV cache: f32 (f64 with reference-double)")->capture_default_str();
+  command.add_flag("--json", options.json, "print one JSON object");
+}
+
+void add_generation(CLI::App& command, RunOptions& options) {
+  command.add_option("--system", options.system, "system message");
+  command.add_option("--max-tokens", options.max_tokens, "longest answer in tokens; default: the model file's, or 256");
+  command.add_option("--temperature", options.sampling.temperature, "0: greedy; higher: more varied");
+  command.add_option("--top-k", options.sampling.top_k, "keep the K likeliest tokens; 0: all");
+  command.add_option("--top-p", options.sampling.top_p, "keep the smallest set of likeliest tokens whose mass is at least P");
+  command.add_option("--min-p", options.sampling.min_p, "keep tokens at least M times as likely as the likeliest");
+  command.add_option("--repetition-penalty", options.sampling.repetition_penalty, "makes tokens of prompt and answer less likely; 1: off");
+  command.add_option("--seed", options.sampling.seed, "equal seeds draw equal answers");
+  command.add_flag("--greedy", options.sampling.greedy, "always the likeliest token");
+  command.add_option("--stop", options.stop, "text that ends the answer; may be repeated")->allow_extra_args(false);
+}
+
+int dispatch(const Compiled& compiled, int argc, char** argv) {
+  CLI::App app{fmt::format("{}: a language model as its own engine, cast by Diecast", compiled.name)};
+  app.require_subcommand(1);
+  CommonOptions common;
+  RunOptions run_options;
+  TokensOptions tokens_options;
+  LogitsOptions logits_options;
+  int status = 0;
+
+  CLI::App* run_command = app.add_subcommand("run", "answer a prompt");
+  run_command->add_option("prompt", run_options.prompt, "the prompt; absent: standard input, less one newline at its end");
+  run_command->add_flag("--raw", run_options.raw, "no chat template, markers are plain text (always so for a base model)");
+  run_command->add_option("--logprobs", run_options.logprobs, "report each token's log-probability and those of the N likeliest");
+  run_command->add_option("--trace", run_options.trace, "write the spans of every step as Chrome trace JSON");
+  add_generation(*run_command, run_options);
+  add_common(*run_command, common);
+  run_command->callback([&] { status = run(compiled, common, run_options); });
+
+  CLI::App* chat_command = app.add_subcommand("chat", "a conversation in the terminal");
+  add_generation(*chat_command, run_options);
+  add_common(*chat_command, common);
+  chat_command->callback([&] { status = chat(compiled, common, run_options); });
+
+  CLI::App* tokens_command = app.add_subcommand("tokens", "ids and pieces of a text: no BOS, no marker parsed");
+  tokens_command->add_option("text", tokens_options.text, "the text")->required();
+  tokens_command->add_flag("--special", tokens_options.special, "add the BOS and EOS that the model adds");
+  tokens_command->add_flag("--chat", tokens_options.chat, "take the text as a user's message through the chat template");
+  add_common(*tokens_command, common);
+  tokens_command->callback([&] { status = tokens(compiled, common, tokens_options); });
+
+  CLI::App* logits_command = app.add_subcommand("logits", "the logits after exactly these ids");
+  logits_command->add_option("--ids", logits_options.ids, "token ids, separated by commas")->required()->delimiter(',');
+  logits_command->add_option("--top", logits_options.top, "how many of the greatest logits")->capture_default_str();
+  logits_command->add_flag("--all", logits_options.all, "also every position's best and the mean negative log-likelihood (nats, positions 2 to n)");
+  add_common(*logits_command, common);
+  logits_command->callback([&] { status = logits(compiled, common, logits_options); });
+
+  CLI::App* info_command = app.add_subcommand("info", "the spec, memory, instruction set, identity");
+  add_common(*info_command, common);
+  info_command->callback([&] { status = info(compiled, common); });
+
+  CLI::App* verify_command = app.add_subcommand("verify", "the reference in float against double on this model: errors beside their bounds");
+  add_common(*verify_command, common);
+  verify_command->callback([&] { status = verify(compiled, common); });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    fmt::print(stderr, "{} (--help lists the commands and options)\n", error.what());
+    return 2;
+  }
+  return status;
+}
+
+}  // namespace
+
+int main(const Compiled& compiled, int argc, char** argv) {
+  try {
+    return dispatch(compiled, argc, argv);
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return error.blame() == Blame::user ? 2 : 1;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "the machine has too little memory for this model and context\n");
+    return 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace diecast::shell

@@ -1,0 +1,54 @@
+// What the command line says, as plain data: the options that every command takes, and those of each command.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <diecast/sample/defaults.hpp>
+
+#include "shell.hpp"
+
+namespace diecast::shell {
+
+struct CommonOptions {
+  std::string model;                 // a file or folder
+  std::string backend = "reference";
+  int threads = 0;                   // 0: as many as the machine has
+  std::optional<int> context;
+  std::string cache_type = "f32";
+  bool json = false;
+};
+
+struct RunOptions {
+  std::optional<std::string> prompt;  // absent: standard input
+  std::optional<std::string> system;
+  bool raw = false;
+  std::optional<int> max_tokens;
+  SamplingChoice sampling;
+  std::vector<std::string> stop;
+  std::optional<int> logprobs;
+  std::optional<std::string> trace;
+};
+
+struct TokensOptions {
+  std::string text;
+  bool special = false;
+  bool chat = false;
+};
+
+struct LogitsOptions {
+  std::vector<int> ids;
+  int top = 10;
+  bool all = false;
+};
+
+int run(const Compiled&, const CommonOptions&, const RunOptions&);
+int chat(const Compiled&, const CommonOptions&, const RunOptions&);
+int tokens(const Compiled&, const CommonOptions&, const TokensOptions&);
+int logits(const Compiled&, const CommonOptions&, const LogitsOptions&);
+int info(const Compiled&, const CommonOptions&);
+int verify(const Compiled&, const CommonOptions&);
+
+}  // namespace diecast::shell

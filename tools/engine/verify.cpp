@@ -1,0 +1,192 @@
+// `verify`: the reference in float against the reference in double, operation by operation on this model's own weights. Each error stands beside
+// a bound derived from the operation (Higham 2002: n additions of products are off by at most gamma(n) times the sum of the absolute products).
+// The digests are recomputed from the bytes.
+#include <cmath>
+#include <random>
+
+#include <fmt/core.h>
+
+#include <diecast/identity/identity.hpp>
+#include <diecast/reference/reference.hpp>
+
+#include "load.hpp"
+#include "text.hpp"
+
+namespace diecast::shell {
+
+namespace {
+
+using reference::Matrix;
+using reference::Vector;
+
+constexpr double unit = 0x1p-24;  // of float
+double gamma(double n) { return n * unit / (1 - n * unit); }
+
+struct Line {
+  std::string operation;
+  int count = 0;
+  double error = 0;  // the greatest
+  double share = 0;  // the greatest of error / bound
+  bool failed = false;
+
+  void add(double one, double bound) {
+    if (!(one <= bound)) failed = true;  // NaN fails
+    error = std::max(error, one);
+    if (bound > 0) share = std::max(share, one / bound);
+  }
+};
+
+Vector<float> random_vector(std::mt19937& random, Eigen::Index size) {
+  std::normal_distribution<float> normal;
+  Vector<float> x(size);
+  for (Eigen::Index i = 0; i < size; ++i) x[i] = normal(random);
+  return x;
+}
+
+void check_product(Line& line, std::mt19937& random, const reference::Linear<float>& linear, const reference::Linear<double>& exact, int threads) {
+  const Vector<float> x = random_vector(random, linear.weight.cols());
+  const Matrix<float> y = reference::multiply<float>(x.transpose(), linear, threads);
+  const Matrix<double> z = reference::multiply<double>(x.cast<double>().transpose(), exact, threads);
+  const Vector<double> size = exact.weight.cwiseAbs() * x.cast<double>().cwiseAbs();
+  for (Eigen::Index i = 0; i < y.cols(); ++i) {
+    const double bias = exact.bias.size() > 0 ? std::abs(exact.bias[i]) : 0;
+    line.add(std::abs(static_cast<double>(y(0, i)) - z(0, i)), gamma(static_cast<double>(x.size()) + 1) * (size[i] + bias));
+  }
+  ++line.count;
+}
+
+void check_norm(Line& line, std::mt19937& random, const Norm& norm, const reference::NormFactors<float>& factors, const reference::NormFactors<double>& exact) {
+  const Vector<float> x = random_vector(random, factors.weight.size());
+  const Matrix<float> y = reference::normalise<float>(norm, factors, x.transpose());
+  const Matrix<double> z = reference::normalise<double>(norm, exact, x.cast<double>().transpose());
+  const double n = static_cast<double>(x.size());
+  const double scale = std::sqrt(n) / x.cast<double>().norm();
+  for (Eigen::Index i = 0; i < y.cols(); ++i) {
+    // Relative to the value before the bias; the mean that LayerNorm takes off is itself a sum of n numbers.
+    const double bias = exact.bias.size() > 0 ? std::abs(exact.bias[i]) : 0;
+    const double mean = std::holds_alternative<LayerNorm>(norm) ? x.cast<double>().cwiseAbs().mean() : 0;
+    const double value = (std::abs(static_cast<double>(x[i])) + 2 * mean) * scale * std::abs(exact.weight[i]);
+    line.add(std::abs(static_cast<double>(y(0, i)) - z(0, i)), gamma(2 * n + 8) * 2 * (value + bias));
+  }
+  ++line.count;
+}
+
+void check_rope(Line& line, std::mt19937& random, const Rope& rope, int head_dim, int context) {
+  const auto frequencies = reference::inverse_frequencies(rope, head_dim);
+  for (const int position : {0, 1, context / 2, context - 1}) {
+    Vector<float> x = random_vector(random, head_dim);
+    Vector<double> exact = x.cast<double>();
+    const double size = exact.cwiseAbs().maxCoeff();
+    reference::rotate(x.data(), frequencies, position);
+    reference::rotate(exact.data(), frequencies, position);
+    for (Eigen::Index i = 0; i < x.size(); ++i) line.add(std::abs(static_cast<double>(x[i]) - exact[i]), gamma(3) * 2 * size);
+    ++line.count;
+  }
+}
+
+void check_attention(Line& line, std::mt19937& random, const Attention& a) {
+  constexpr int positions = 100;
+  const reference::AttentionNumbers numbers{a.scale.value_or(1 / std::sqrt(static_cast<double>(a.head_dim))), a.soft_cap};
+  const Vector<float> query = random_vector(random, a.head_dim);
+  std::vector<Vector<float>> keys, values;
+  for (int i = 0; i < positions; ++i) {
+    keys.push_back(random_vector(random, a.head_dim));
+    values.push_back(random_vector(random, a.head_dim));
+  }
+  const auto at = [](const std::vector<Vector<float>>& list) { return [&list](int i) -> const Vector<float>& { return list[static_cast<std::size_t>(i)]; }; };
+  const auto exactly = [](const std::vector<Vector<float>>& list) { return [&list](int i) -> Vector<double> { return list[static_cast<std::size_t>(i)].cast<double>(); }; };
+  const Vector<float> y = reference::attend<float>(query, positions, numbers, at(keys), at(values));
+  const Vector<double> z = reference::attend<double>(query.cast<double>(), positions, numbers, exactly(keys), exactly(values));
+  // A score that is off by e changes its weight by a factor within exp(+-2e): once itself, once through the sum.
+  double score_error = 0, score_size = 0, value_size = 0;
+  for (int i = 0; i < positions; ++i) {
+    const double size = query.cast<double>().cwiseAbs().dot(keys[static_cast<std::size_t>(i)].cast<double>().cwiseAbs()) * numbers.scale;
+    score_error = std::max(score_error, gamma(a.head_dim + 4) * size);
+    score_size = std::max(score_size, size);
+    value_size = std::max(value_size, values[static_cast<std::size_t>(i)].cast<double>().cwiseAbs().maxCoeff());
+  }
+  const double relative = std::expm1(2 * (score_error + 2 * unit * score_size)) + gamma(2 * positions + 8);
+  for (Eigen::Index i = 0; i < y.size(); ++i) line.add(std::abs(static_cast<double>(y[i]) - z[i]), relative * value_size);
+  ++line.count;
+}
+
+// The whole model: logits after 16 tokens, against the project's promise.
+Line check_model(const CommonOptions& common, const Model& model) {
+  constexpr double promise = 2e-3;
+  Line line{.operation = "whole model, logits"};
+  std::vector<std::vector<float>> results;
+  for (const char* backend : {"reference", "reference-double"}) {
+    CommonOptions options = common;
+    options.backend = backend;
+    options.cache_type = "f32";
+    options.context = std::min(16, model.spec.context);
+    const auto context = make_backend(options, model)->open(*options.context);
+    const int sequence = context->table().add();
+    std::vector<Row> rows;
+    for (int i = 0; i < *options.context; ++i) rows.push_back({static_cast<int>((i * 7919LL + 11) % model.spec.vocab), i, sequence, true});
+    const Logits logits = context->forward(rows);
+    results.emplace_back(logits.values.begin(), logits.values.end());
+  }
+  for (std::size_t i = 0; i < results[0].size(); ++i)
+    line.add(std::abs(static_cast<double>(results[0][i]) - static_cast<double>(results[1][i])), promise);
+  line.count = 1;
+  return line;
+}
+
+std::vector<Line> check_operations(const Model& model, int threads) {
+  const reference::Parameters<float> p(model.spec, model.weights, threads);
+  const reference::Parameters<double> exact(model.spec, model.weights, threads);
+  std::mt19937 random(1);
+  Line norm{.operation = "norm"}, qkv{.operation = "q, k, v"}, rope{.operation = "rope"}, attention{.operation = "attention"};
+  Line output{.operation = "attention output"}, up{.operation = "gate, up"}, down{.operation = "down"}, head{.operation = "head"};
+  for (std::size_t i = 0; i < p.layers.size(); ++i) {
+    const auto& layer = p.layers[i];
+    const auto& truth = exact.layers[i];
+    check_norm(norm, random, p.spec.norm, layer.attention_norm, truth.attention_norm);
+    check_norm(norm, random, p.spec.norm, layer.mlp_norm, truth.mlp_norm);
+    check_product(qkv, random, layer.q, truth.q, threads);
+    check_product(qkv, random, layer.k, truth.k, threads);
+    check_product(qkv, random, layer.v, truth.v, threads);
+    check_product(output, random, layer.output, truth.output, threads);
+    if (layer.mlp.gate) check_product(up, random, *layer.mlp.gate, *truth.mlp.gate, threads);
+    check_product(up, random, layer.mlp.up, truth.mlp.up, threads);
+    check_product(down, random, layer.mlp.down, truth.mlp.down, threads);
+    check_attention(attention, random, p.spec.attention);
+  }
+  if (const auto* positions = std::get_if<Rope>(&p.spec.position)) check_rope(rope, random, *positions, p.spec.attention.head_dim, p.spec.context);
+  check_norm(norm, random, p.spec.norm, p.final_norm, exact.final_norm);
+  const bool own = p.head.size() > 0;
+  check_product(head, random, {own ? p.head : p.embedding, p.head_bias}, {own ? exact.head : exact.embedding, exact.head_bias}, threads);
+  std::vector<Line> lines{norm, qkv, rope, attention, output, up, down, head};
+  std::erase_if(lines, [](const Line& line) { return line.count == 0; });
+  return lines;
+}
+
+}  // namespace
+
+int verify(const Compiled& compiled, const CommonOptions& common) {
+  const Model model = open_checked(compiled, common);
+  const Identity identity = identity_of(model);
+  std::vector<Line> lines = check_operations(model, thread_count(common));
+  lines.push_back(check_model(common, model));
+
+  bool failed = false;
+  Json table = Json::array();
+  if (!common.json) put(fmt::format("{:<22}{:>8}{:>14}{:>16}\n", "reference, float", "checks", "error", "error / bound"));
+  for (const Line& line : lines) {
+    failed = failed || line.failed;
+    if (common.json) table.push_back({{"operation", line.operation}, {"checks", line.count}, {"error", line.error}, {"error_of_bound", line.share}, {"passed", !line.failed}});
+    else put(fmt::format("{:<22}{:>8}{:>14.3e}{:>16.4f}{}\n", line.operation, line.count, line.error, line.share, line.failed ? "  FAILED" : ""));
+  }
+  if (common.json)
+    put(line_of({{"table", std::move(table)},
+                 {"identity", identity.whole},
+                 {"digests", {{"weights", identity.weights}, {"tokenizer", identity.tokenizer}, {"chat_template", identity.chat_template}, {"generation", identity.generation}}},
+                 {"passed", !failed}}));
+  else
+    put(fmt::format("weights       {}\ntokenizer     {}\nchat template {}\ngeneration    {}\nidentity      {}\n", identity.weights, identity.tokenizer,
+                    identity.chat_template, identity.generation, identity.whole));
+  return failed ? 1 : 0;
+}
+
+}  // namespace diecast::shell

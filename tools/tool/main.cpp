@@ -1,0 +1,85 @@
+// The model tool behind ./cast --inspect, --tokenize and --render: what needs a model's files but no engine.
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <iterator>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include <diecast/chat/chat_template.hpp>
+#include <diecast/chat/from_json.hpp>
+#include <diecast/files/open.hpp>
+#include <diecast/tokens/make_tokenizer.hpp>
+
+#include "tool.hpp"
+
+namespace diecast::tool {
+
+namespace {
+
+std::string file_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file) throw Error(path + " cannot be read");
+  return text;
+}
+
+// Of a GGUF file, that may hold nothing but its vocabulary, or of a folder.
+TokenizerTables tokenizer_of(const std::string& path) {
+  if (std::filesystem::is_directory(path)) return open_model(path).tokenizer;
+  return read_gguf_tokenizer(Gguf::open(path));
+}
+
+void tokenize(const std::string& path, const std::string& text) {
+  std::string list;
+  for (const int id : make_tokenizer(tokenizer_of(path))->encode(text)) list += (list.empty() ? "" : ", ") + std::to_string(id);
+  fmt::print("[{}]\n", list);
+}
+
+void render(const std::string& template_path, const std::string& context_path) {
+  const ChatTemplate chat(file_text(template_path));
+  const std::string text = render_json(chat, file_text(context_path)).text;
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"what a model file holds, without an engine"};
+  app.require_subcommand(1);
+  std::string path, text;
+  CLI::App* inspect_command = app.add_subcommand("inspect", "spec, tokenizer, formats and tensors");
+  inspect_command->add_option("model", path, "a .gguf file or a folder")->required();
+  inspect_command->callback([&] { inspect(path); });
+  CLI::App* tokenize_command = app.add_subcommand("tokenize", "the ids of plain text as a JSON list");
+  tokenize_command->add_option("model", path, "a .gguf file, which may hold nothing but a vocabulary, or a folder")->required();
+  tokenize_command->add_option("text", text, "the text")->required();
+  tokenize_command->callback([&] { tokenize(path, text); });
+  CLI::App* render_command = app.add_subcommand("render", "what a chat template makes of a context");
+  render_command->add_option("template", path, "a Jinja file")->required();
+  render_command->add_option("context", text, "a JSON file: messages, tools, add_generation_prompt, bos_token, ...")->required();
+  render_command->callback([&] { render(path, text); });
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    fmt::print(stderr, "{}\n", error.what());
+    return 2;
+  }
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace diecast::tool
+
+int main(int argc, char** argv) {
+  try {
+    return diecast::tool::run(argc, argv);
+  } catch (const diecast::Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return error.blame() == diecast::Blame::user ? 2 : 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}
