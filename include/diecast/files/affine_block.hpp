@@ -53,25 +53,32 @@ constexpr int group_count(ScaleForm form) {
   return form == ScaleForm::six_bit_pairs ? 8 : form == ScaleForm::signed_bytes ? 16 : 1;
 }
 
+// Adds one plane to the q of a block, `up` bits above what is there. The loops follow the bytes, so that they become vector code.
 template <BitPlane Plane>
-constexpr unsigned bits_at(const std::byte* block, int i) {
-  if constexpr (Plane.bits == 0) {
-    return 0;
-  } else {
-    constexpr int in_a_byte = 8 / Plane.bits;
-    constexpr int run = Plane.stride * in_a_byte;  // values that share `stride` bytes
-    const int byte = Plane.offset + i / run * Plane.stride + i % Plane.stride;
-    const int shift = Plane.bits * (i % run / Plane.stride);
-    return (static_cast<unsigned>(block[byte]) >> shift) & ((1U << Plane.bits) - 1U);
+constexpr void unpack_plane(const std::byte* block, int values, int up, std::uint8_t* q) {
+  constexpr int shares = 8 / Plane.bits;  // values in a byte
+  constexpr unsigned mask = (1U << Plane.bits) - 1U;
+  for (int chunk = 0; chunk < values / (Plane.stride * shares); ++chunk) {
+    const std::byte* bytes = block + Plane.offset + chunk * Plane.stride;
+    std::uint8_t* to = q + chunk * Plane.stride * shares;
+    for (int share = 0; share < shares; ++share) {
+      for (int i = 0; i < Plane.stride; ++i) {
+        const unsigned bits = static_cast<unsigned>(bytes[i]) >> (Plane.bits * share) & mask;
+        to[share * Plane.stride + i] = static_cast<std::uint8_t>(to[share * Plane.stride + i] | bits << up);
+      }
+    }
   }
 }
 
-// The integer of weight i, as the formula takes it: zero already taken off.
+// The integers of a block as the formula takes them: sign restored, zero taken off. All fit into a signed byte.
 template <AffineBlock B>
-constexpr int quant_at(const std::byte* block, int i) {
-  const unsigned q = bits_at<B.low>(block, i) | (bits_at<B.high>(block, i) << B.low.bits);
-  if constexpr (B.is_signed) return static_cast<std::int8_t>(static_cast<std::uint8_t>(q));
-  return static_cast<int>(q) - B.zero;
+constexpr std::array<std::int8_t, B.block> unpack_block(const std::byte* block) {
+  std::array<std::uint8_t, B.block> q{};
+  unpack_plane<B.low>(block, B.block, 0, q.data());
+  if constexpr (B.high.bits > 0) unpack_plane<B.high>(block, B.block, B.low.bits, q.data());
+  std::array<std::int8_t, B.block> result{};
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = static_cast<std::int8_t>(B.is_signed ? q[i] : q[i] - B.zero);
+  return result;
 }
 
 inline float half_at(const std::byte* at) {
@@ -120,13 +127,15 @@ struct BlockScales {
 template <AffineBlock B>
 void decode_block(const std::byte* block, float* out) {
   const BlockScales<B> shared(block);
-  constexpr int group = B.block / BlockScales<B>::groups;
-  for (int g = 0; g < BlockScales<B>::groups; ++g) {
-    const float scale = shared.scale[static_cast<std::size_t>(g)];
-    for (int i = g * group; i < (g + 1) * group; ++i) {
-      const float product = scale * static_cast<float>(quant_at<B>(block, i));
+  const auto q = unpack_block<B>(block);
+  constexpr std::size_t groups = BlockScales<B>::groups;
+  constexpr std::size_t group = B.block / groups;
+  for (std::size_t g = 0; g < groups; ++g) {
+    const float scale = shared.scale[g];
+    for (std::size_t i = g * group; i < (g + 1) * group; ++i) {
+      const float product = scale * static_cast<float>(q[i]);
       if constexpr (BlockScales<B>::has_minimum) {
-        out[i] = product + shared.minimum[static_cast<std::size_t>(g)];
+        out[i] = product + shared.minimum[g];
       } else {
         out[i] = product;
       }
