@@ -73,7 +73,9 @@ TEST_CASE("folder: tiny-shakespeare, which lies in the repository") {
   const Tensor& k = model.weights.layers[0].k.weight;
   CHECK(k.format == Format::f16);
   CHECK(k.rows == 160);
-  CHECK(hf_detail::stored_value(k.format, k.bytes.data() + 2) == -0.07611083984375f);
+  std::vector<float> row(160);
+  decode_row(k, 0, row);
+  CHECK(row[1] == -0.07611083984375f);
   CHECK(model.weights.embedding.rows == 2048);
   CHECK(model.weights.position->rows == 256);
 }
@@ -109,6 +111,20 @@ TEST_CASE("folder: everything that a small one says") {
   model = read_folder(folder.path());
   CHECK_FALSE(model.chat_template.has_value());
   CHECK(model.generation.eos == std::vector<int>{2});
+}
+
+TEST_CASE("F11: a folder's spec and formats can be refused before its weights are looked at") {
+  const TempFolder folder;
+  write_small(folder);
+  int asked = 0;
+  const auto refuse = [&](const Spec& spec, std::span<const Format> formats) {
+    ++asked;
+    CHECK(spec.hidden == 4);
+    CHECK(std::vector<Format>(formats.begin(), formats.end()) == std::vector<Format>{Format::f32});
+    throw Error("no");
+  };
+  CHECK(sentence([&] { read_folder(folder.path(), refuse); }) == "no");
+  CHECK(asked == 1);
 }
 
 TEST_CASE("E1: the ids that end an answer are the union of all sources, an id or a list") {

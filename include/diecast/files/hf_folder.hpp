@@ -52,7 +52,8 @@ inline std::optional<std::string> template_of_config(const Json& tokenizer_confi
 inline std::vector<Format> formats_of(const std::vector<SafetensorsEntry>& tensors) {
   std::vector<Format> formats;
   for (const Format format : {Format::f32, Format::f16, Format::bf16})
-    if (std::any_of(tensors.begin(), tensors.end(), [&](const SafetensorsEntry& one) { return one.dtype == layout(format).name; })) formats.push_back(format);
+    if (std::any_of(tensors.begin(), tensors.end(), [&](const SafetensorsEntry& one) { return one.dtype == layout(format).name; }))
+      formats.push_back(format);
   return formats;
 }
 

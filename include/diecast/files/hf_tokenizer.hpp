@@ -125,7 +125,8 @@ inline std::vector<std::string> merges(const Fields& model, const PieceIds& voca
 inline void check_added_tokens_decoder(const Fields& config, const TokenizerTables& tables) {
   if (!config.find("added_tokens_decoder")) return;
   const Fields decoder = config.object("added_tokens_decoder");
-  for (const auto& [id, value] : config.find("added_tokens_decoder")->items()) {
+  for (const auto& item : config.find("added_tokens_decoder")->items()) {
+    const std::string& id = item.key();
     const Fields token = decoder.object(id);
     token.need("content");
     const std::string content = *token.text("content");
