@@ -25,8 +25,10 @@ Rope rope_of(const json& from) {
   if (scaling["type"] == "linear") {
     rope.scaling = LinearScaling{scaling["factor"].get<double>()};
   } else {
-    rope.scaling = Llama3Scaling{.factor = scaling["factor"].get<double>(), .low_freq_factor = scaling["low_freq_factor"].get<double>(),
-                                 .high_freq_factor = scaling["high_freq_factor"].get<double>(), .original_context = scaling["original_context"].get<int>()};
+    rope.scaling = Llama3Scaling{.factor = scaling["factor"].get<double>(),
+                                 .low_freq_factor = scaling["low_freq_factor"].get<double>(),
+                                 .high_freq_factor = scaling["high_freq_factor"].get<double>(),
+                                 .original_context = scaling["original_context"].get<int>()};
   }
   return rope;
 }
