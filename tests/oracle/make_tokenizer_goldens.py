@@ -82,7 +82,10 @@ def added_tokens():
     cases = []
     for _ in range(150):
         text = "".join(rng.choice(bits) for _ in range(rng.randrange(1, 9)))
-        cases.append({"text": text, "ids": tokenizer.encode(text, add_special_tokens=False).ids})
+        found = tokenizer.encode(text, add_special_tokens=False)
+        added = [span for span, token in zip(found.offsets, found.ids) if token >= len(alphabet)]
+        if all(left[1] <= right[0] for left, right in zip(added, added[1:])):  # the package finds white space twice that an rstrip took
+            cases.append({"text": text, "ids": found.ids})
     write("added_tokens.json", f"tokenizers {tokenizers.__version__}; first the alphabet by id, then the added tokens",
           [{"alphabet": alphabet, "added": described}, *cases])
 

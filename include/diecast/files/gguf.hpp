@@ -112,7 +112,7 @@ class Gguf {
     if (!value) return std::nullopt;
     const auto result = value->number();
     if (!result) fail_type(key, *value, "a number");
-    if (!std::isfinite(*result)) fail("the key " + in_marks(key) + " is " + std::to_string(*result) + ", which is no finite number");
+    if (!std::isfinite(*result)) fail("the key " + in_marks(key) + " is " + decimal(*result) + ", which is no finite number");
     return result;
   }
   // A whole number within [low, high].

@@ -31,10 +31,10 @@ inline void hf_eos_ids(const Fields& file, int vocab, std::vector<int>& ids) {
 }
 
 // `generation` may be null: no such file. `tokenizer_eos`: eos_token of tokenizer_config.json.
-inline GenerationDefaults hf_generation(const Json& generation, const std::string& where, const Fields& config,
+inline GenerationDefaults hf_generation(const Json& generation, const std::string& where, const std::vector<Fields>& configs,
                                         std::optional<int> tokenizer_eos, int vocab) {
   GenerationDefaults defaults;
-  hf_eos_ids(config, vocab, defaults.eos);
+  for (const Fields& config : configs) hf_eos_ids(config, vocab, defaults.eos);
   if (tokenizer_eos) defaults.eos.push_back(*tokenizer_eos);
   if (!generation.is_null()) {
     const Fields file(generation, where);

@@ -121,6 +121,21 @@ inline std::vector<std::string> merges(const Fields& model, const PieceIds& voca
   return all;
 }
 
+// transformers would add tokens that only tokenizer_config.json has. Nobody writes such files; they are refused rather than half read.
+inline void check_added_tokens_decoder(const Fields& config, const TokenizerTables& tables) {
+  if (!config.find("added_tokens_decoder")) return;
+  const Fields decoder = config.object("added_tokens_decoder");
+  for (const auto& [id, value] : config.find("added_tokens_decoder")->items()) {
+    const Fields token = decoder.object(id);
+    token.need("content");
+    const std::string content = *token.text("content");
+    const auto same = [&](const AddedToken& added) { return std::to_string(added.id) == id && added.content == content; };
+    if (std::none_of(tables.added.begin(), tables.added.end(), same))
+      throw Error(token.where() + " is " + in_quotes(content) +
+                  ", which tokenizer.json does not have among its added tokens under this id");
+  }
+}
+
 // A named token ("bos_token"): a text or an object with its content; tokenizer_config.json comes before special_tokens_map.json.
 inline std::optional<std::string> named_token(const HfTokenizerFiles& files, const std::string& key, const std::string& folder) {
   for (const auto& [file, name] :
@@ -265,6 +280,7 @@ inline TokenizerTables hf_tokenizer(const HfTokenizerFiles& files, const std::st
   }
   if (!files.config.is_null()) {
     const Fields config(files.config, folder + "/tokenizer_config.json");
+    if (!files.tokenizer.is_null()) check_added_tokens_decoder(config, tables);
     if (const auto add = config.flag("add_bos_token")) tables.add_bos = add;
     if (const auto add = config.flag("add_eos_token")) tables.add_eos = add;
   }

@@ -31,7 +31,7 @@ inline std::size_t mass_bucket(double relative) {
 }  // namespace detail
 
 // Keeps the smallest set of likeliest ids whose mass is >= top_p of the mass of all given; never empty.
-// Ids fall into buckets of likelihood first, so that only those of the bucket where the mass is reached need sorting.
+// Ids fall into buckets of likelihood first; the bucket where the mass is reached is halved until little is left to sort: linear time.
 inline void keep_top_p(std::vector<int>& ids, const Relative& relative, double top_p) {
   if (top_p >= 1) return;
   std::array<std::uint64_t, detail::mass_buckets> bucket_mass{};
@@ -48,9 +48,21 @@ inline void keep_top_p(std::vector<int>& ids, const Relative& relative, double t
   while (reached + 1 < detail::mass_buckets && static_cast<double>(kept_mass + bucket_mass[reached]) < wanted) kept_mass += bucket_mass[reached++];
 
   const auto first = std::partition(ids.begin(), ids.end(), [&](int id) { return detail::mass_bucket(relative(id)) < reached; });
-  const auto last = std::partition(first, ids.end(), [&](int id) { return detail::mass_bucket(relative(id)) == reached; });
-  std::sort(first, last, ByRank{relative.logits});
+  auto last = std::partition(first, ids.end(), [&](int id) { return detail::mass_bucket(relative(id)) == reached; });
   auto next = first;
+  while (last - next > 64) {
+    const auto middle = next + (last - next) / 2;
+    std::nth_element(next, middle, last, ByRank{relative.logits});
+    std::uint64_t half = 0;
+    for (auto id = next; id != middle; ++id) half += detail::mass(relative(*id));
+    if (static_cast<double>(kept_mass + half) < wanted) {
+      kept_mass += half;
+      next = middle;
+    } else {
+      last = middle;
+    }
+  }
+  std::sort(next, last, ByRank{relative.logits});
   while (next != last && (next == ids.begin() || static_cast<double>(kept_mass) < wanted)) kept_mass += detail::mass(relative(*next++));
   ids.erase(next, ids.end());
 }

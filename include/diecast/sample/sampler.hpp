@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -40,13 +41,13 @@ class Sampler {
   // The next token of the answer, given the model's logits [vocab].
   int sample(std::span<const float> logits) {
     auto row = logits.first(std::min(logits.size(), static_cast<std::size_t>(vocabulary_)));
-    check_row(row);
+    int best = likeliest(row);
     if (options_.penalises()) {
       penalised_.assign(row.begin(), row.end());
       history_.apply(options_, penalised_);
       row = penalised_;
+      best = likeliest(row);
     }
-    const auto best = static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());  // the first of equals
     const int id = options_.greedy() || options_.top_k == 1 ? best : drawn(row, best);
     if (options_.penalises()) history_.answer(id);
     ++step_;
@@ -57,17 +58,26 @@ class Sampler {
   std::uint64_t seed() const { return seed_; }  // the request's, or the one that was made up
 
  private:
-  void check_row(std::span<const float> row) const {
-    bool possible = false;
+  // The id of the largest logit, the lowest of equals. One pass also finds what is no number.
+  int likeliest(std::span<const float> row) const {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    float max = -infinity;
+    int best = -1;
+    bool numbers = true;
     for (std::size_t id = 0; id < row.size(); ++id) {
-      if (row[id] > -std::numeric_limits<float>::infinity() && row[id] < std::numeric_limits<float>::infinity()) {
-        possible = true;
-      } else if (row[id] != -std::numeric_limits<float>::infinity()) {
-        throw Error("the logits of step " + std::to_string(step_) + " hold " + (row[id] > 0 ? "infinity" : "NaN") + " at id " + std::to_string(id),
-                    Blame::program);
+      numbers = numbers && row[id] < infinity;  // NaN fails
+      if (row[id] > max) {
+        max = row[id];
+        best = static_cast<int>(id);
       }
     }
-    if (!possible) throw Error("the logits of step " + std::to_string(step_) + " leave no token that can be drawn", Blame::program);
+    if (!numbers) {
+      const auto wrong = std::find_if_not(row.begin(), row.end(), [](float z) { return z < infinity; });
+      throw Error("the logits of step " + std::to_string(step_) + " hold " + (*wrong == infinity ? "infinity" : "NaN") + " at id " +
+                      std::to_string(wrong - row.begin()), Blame::program);
+    }
+    if (best < 0) throw Error("the logits of step " + std::to_string(step_) + " leave no token that can be drawn", Blame::program);
+    return best;
   }
 
   int drawn(std::span<const float> row, int best) {
