@@ -12,11 +12,21 @@ import sys
 from pathlib import Path
 
 CORE = "diecast/diecast.hpp"
-PARTS = {"diecast/hf.hpp": ("nlohmann/",), "diecast/reference.hpp": ("Eigen/",), "diecast/sentencepiece.hpp": ("sentencepiece",)}
+# Each further part and the library that only it may bring.
+PARTS = {
+    "diecast/hf.hpp": ("nlohmann/",),
+    "diecast/identity.hpp": ("openssl/",),
+    "diecast/reference.hpp": ("Eigen/",),
+    "diecast/sentencepiece.hpp": ("sentencepiece",),
+}
 OUR_INCLUDE = re.compile(r"\s*#\s*include\s*<(diecast/[^>]+)>")
 OTHER_INCLUDE = re.compile(r"\s*#\s*include\s*<([^>]+)>")
 QUOTED_INCLUDE = re.compile(r'\s*#\s*include\s*"')
 CONDITION = re.compile(r"\s*#\s*(if|endif)")  # #ifdef and #ifndef begin with `if`, too
+
+
+def is_code(line):
+    return bool(line.strip()) and not line.startswith("//") and not OTHER_INCLUDE.match(line)
 
 
 class Amalgamation:
@@ -37,22 +47,34 @@ class Amalgamation:
         text = path.read_text(encoding="utf-8")
         if text.count("#pragma once\n") != 1:
             sys.exit(f"include/{name} must have one #pragma once: what has none cannot be taken in once")
-        lines = text.splitlines()
-        depth, outside = 0, []  # whether each line stands outside of every condition
-        for line in lines:
+        depth, pending, emitted = 0, [], False  # pending: lines, and whether each stands outside of every condition
+
+        def flush():
+            nonlocal emitted
+            kept = [line for line, outside in pending if self.keeps(name, line, outside)]
+            pending.clear()
+            if name == self.part and not any(is_code(line) for line in kept):
+                return  # an umbrella header is a list of includes; nothing of it is left
+            if any(line.strip() for line in kept):
+                self.lines += [f"// ---- {name}{', continued' if emitted else ''}", *kept, ""]
+                emitted = True
+
+        for line in text.splitlines():
+            if line == "#pragma once":
+                continue
             if QUOTED_INCLUDE.match(line):
                 sys.exit(f"include/{name}: {line.strip()}: write <diecast/...>")
             if condition := CONDITION.match(line):
                 depth += 1 if condition[1] == "if" else -1
-            outside.append(depth == 0)
             if ours := OUR_INCLUDE.match(line):
                 if depth != 0:
                     sys.exit(f"include/{name}: {line.strip()} stands inside a condition: includes are unconditional")
-                self.take(ours[1])  # its text comes before this file's
-        body = [line for line, free in zip(lines, outside) if line != "#pragma once" and not OUR_INCLUDE.match(line) and self.keeps(name, line, free)]
-        if name == self.part and all(not line.strip() or line.startswith("//") for line in body):
-            return  # an umbrella header is a list of includes; nothing of it is left
-        self.lines += [f"// ---- {name}", *body, ""]
+                if any(is_code(before) for before, _ in pending):
+                    flush()  # an include in the middle of a file stays in the middle
+                self.take(ours[1])
+            else:
+                pending.append((line, depth == 0))
+        flush()
 
     def keeps(self, name, line, outside):
         """Other libraries' includes stay where they first stand; later ones are dropped, except inside conditions."""

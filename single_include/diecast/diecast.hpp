@@ -183,12 +183,460 @@ BOOST_HANA_ADAPT_STRUCT(diecast::UntiedHead, bias);
 BOOST_HANA_ADAPT_STRUCT(diecast::Spec, hidden, layers, vocab, context, attention, position, norm, mlp, head, after_norms,
                         embedding_scale, logit_soft_cap);
 
+// ---- diecast/spec/walk.hpp
+// The one visitor over a spec, made of Boost.Hana's introspection: comparison, JSON and (later) the writing of configs walk the same fields.
+// A visitor has begin(key, type), end(), leaf(key, value) for int, double, bool and Activation, and absent(key).
+
+#include <charconv>
+#include <string_view>
+#include <type_traits>
+
+namespace diecast {
+
+constexpr std::string_view name_of(Activation activation) {
+  switch (activation) {
+    case Activation::silu: return "silu";
+    case Activation::gelu: return "gelu";
+    case Activation::gelu_tanh: return "gelu_tanh";
+    case Activation::relu: return "relu";
+  }
+  return "?";
+}
+
+namespace detail {
+
+template <class T>
+struct Called;  // the name of a part of the spec
+template <> struct Called<LinearScaling> { static constexpr std::string_view name = "LinearScaling"; };
+template <> struct Called<Llama3Scaling> { static constexpr std::string_view name = "Llama3Scaling"; };
+template <> struct Called<Rope> { static constexpr std::string_view name = "Rope"; };
+template <> struct Called<Absolute> { static constexpr std::string_view name = "Absolute"; };
+template <> struct Called<RmsNorm> { static constexpr std::string_view name = "RmsNorm"; };
+template <> struct Called<LayerNorm> { static constexpr std::string_view name = "LayerNorm"; };
+template <> struct Called<SlidingWindow> { static constexpr std::string_view name = "SlidingWindow"; };
+template <> struct Called<Attention> { static constexpr std::string_view name = "Attention"; };
+template <> struct Called<GatedMlp> { static constexpr std::string_view name = "GatedMlp"; };
+template <> struct Called<PlainMlp> { static constexpr std::string_view name = "PlainMlp"; };
+template <> struct Called<TiedHead> { static constexpr std::string_view name = "TiedHead"; };
+template <> struct Called<UntiedHead> { static constexpr std::string_view name = "UntiedHead"; };
+template <> struct Called<Spec> { static constexpr std::string_view name = "Spec"; };
+
+template <class T> inline constexpr bool is_variant = false;
+template <class... T> inline constexpr bool is_variant<std::variant<T...>> = true;
+template <class T> inline constexpr bool is_optional = false;
+template <class T> inline constexpr bool is_optional<std::optional<T>> = true;
+
+}  // namespace detail
+
+template <class Visitor, class T>
+void walk(Visitor& visitor, std::string_view key, const T& value) {
+  if constexpr (detail::is_optional<T>) {
+    if (value) walk(visitor, key, *value);
+    else visitor.absent(key);
+  } else if constexpr (detail::is_variant<T>) {
+    std::visit([&](const auto& alternative) { walk(visitor, key, alternative); }, value);
+  } else if constexpr (std::is_class_v<T>) {
+    visitor.begin(key, detail::Called<T>::name);
+    boost::hana::for_each(boost::hana::accessors<T>(), [&](auto accessor) {
+      walk(visitor, std::string_view(boost::hana::to<const char*>(boost::hana::first(accessor))), boost::hana::second(accessor)(value));
+    });
+    visitor.end();
+  } else {
+    visitor.leaf(key, value);
+  }
+}
+
+// The shortest text that reads back as the same value.
+inline std::string text_of(double value) {
+  char buffer[32];
+  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return {buffer, result.ptr};
+}
+inline std::string text_of(int value) { return std::to_string(value); }
+inline std::string text_of(bool value) { return value ? "true" : "false"; }
+inline std::string text_of(Activation value) { return std::string(name_of(value)); }
+
+}  // namespace diecast
+
+// ---- diecast/spec/check.hpp
+// Impossible models do not exist: one constexpr check, run at compile time on configs and at run time on files.
+// At compile time a broken rule shows as a failed call of `rule` whose arguments are the sentence and both values; g++, clang and nvcc print them.
+
+namespace diecast {
+
+struct BrokenRule {
+  const char* sentence;
+  double left, right;
+};
+
+// Throws when the rule does not hold: the sentence names the fields, left and right are their values in its order.
+constexpr void rule(bool holds, const char* sentence, double left, double right) {
+  if (!holds) throw BrokenRule{sentence, left, right};
+}
+
+constexpr int largest_extent = 1 << 24;  // beyond every model there is; products of two extents fit 64 bits easily
+constexpr int largest_layers = 4096;
+
+namespace detail {
+
+constexpr void extent(int value, const char* sentence) {
+  rule(value >= 1 && value <= largest_extent, sentence, value, largest_extent);
+}
+// Also refuses NaN and infinity.
+constexpr void positive(double value, const char* sentence) { rule(value > 0 && value < 1e30, sentence, value, 1e30); }
+
+constexpr void check(const Rope& rope, int head_dim) {
+  positive(rope.theta, "rope theta must be positive and finite");
+  const int rotary_dim = rope.rotary_dim.value_or(head_dim);
+  rule(rotary_dim >= 2 && rotary_dim <= head_dim, "rope rotary_dim must be at least 2 and at most attention.head_dim", rotary_dim, head_dim);
+  rule(rotary_dim % 2 == 0, "rope rotary_dim must be a multiple of 2, since values turn in pairs", rotary_dim, 2);
+  if (!rope.scaling) return;
+  if (const auto* linear = std::get_if<LinearScaling>(&*rope.scaling)) {
+    positive(linear->factor, "rope scaling factor must be positive and finite");
+  }
+  if (const auto* llama3 = std::get_if<Llama3Scaling>(&*rope.scaling)) {
+    positive(llama3->factor, "rope scaling factor must be positive and finite");
+    positive(llama3->low_freq_factor, "rope scaling low_freq_factor must be positive and finite");
+    rule(llama3->high_freq_factor > llama3->low_freq_factor && llama3->high_freq_factor < 1e30,
+         "rope scaling high_freq_factor must be greater than low_freq_factor", llama3->high_freq_factor, llama3->low_freq_factor);
+    extent(llama3->original_context, "rope scaling original_context must be at least 1 and at most 2^24");
+  }
+}
+
+constexpr void check(const Attention& a) {
+  extent(a.heads, "attention.heads must be at least 1 and at most 2^24");
+  extent(a.kv_heads, "attention.kv_heads must be at least 1 and at most 2^24");
+  extent(a.head_dim, "attention.head_dim must be at least 1 and at most 2^24");
+  rule(a.heads % a.kv_heads == 0, "attention.heads must be a multiple of attention.kv_heads, since each KV head serves as many query heads", a.heads,
+       a.kv_heads);
+  rule(static_cast<long long>(a.heads) * a.head_dim <= largest_extent, "attention.heads times attention.head_dim must be at most 2^24", a.heads, a.head_dim);
+  if (a.scale) positive(*a.scale, "attention.scale must be positive and finite");
+  if (a.soft_cap) positive(*a.soft_cap, "attention.soft_cap must be positive and finite");
+  if (a.window) {
+    extent(a.window->length, "attention.window.length must be at least 1 and at most 2^24");
+    if (a.window->full_every) rule(*a.window->full_every >= 1, "attention.window.full_every must be at least 1", *a.window->full_every, 1);
+    if (a.window->rope) check(*a.window->rope, a.head_dim);
+  }
+}
+
+}  // namespace detail
+
+constexpr void check(const Spec& s) {
+  detail::extent(s.hidden, "hidden must be at least 1 and at most 2^24");
+  rule(s.layers >= 1 && s.layers <= largest_layers, "layers must be at least 1 and at most 4096", s.layers, largest_layers);
+  detail::extent(s.vocab, "vocab must be at least 1 and at most 2^24");
+  detail::extent(s.context, "context must be at least 1 and at most 2^24");
+  detail::check(s.attention);
+  if (const auto* rope = std::get_if<Rope>(&s.position)) detail::check(*rope, s.attention.head_dim);
+  if (const auto* absolute = std::get_if<Absolute>(&s.position)) {
+    detail::extent(absolute->positions, "position.positions must be at least 1 and at most 2^24");
+    rule(s.context <= absolute->positions, "context must be at most position.positions, since every position needs its row of the table", s.context,
+         absolute->positions);
+    rule(!s.attention.window || !s.attention.window->rope, "attention.window.rope must be absent in a model with absolute positions", 1, 0);
+  }
+  const double epsilon = std::visit([](const auto& norm) { return norm.epsilon; }, s.norm);
+  rule(epsilon > 0 && epsilon < 1, "norm.epsilon must be greater than 0 and less than 1", epsilon, 1);
+  rule(!s.attention.qk_norm || std::holds_alternative<RmsNorm>(s.norm), "attention.qk_norm needs norm RmsNorm", 1, 0);
+  detail::extent(std::visit([](const auto& mlp) { return mlp.width; }, s.mlp), "mlp.width must be at least 1 and at most 2^24");
+  if (s.embedding_scale) detail::positive(*s.embedding_scale, "embedding_scale must be positive and finite");
+  if (s.logit_soft_cap) detail::positive(*s.logit_soft_cap, "logit_soft_cap must be positive and finite");
+}
+
+// The same at run time, for a spec that a file describes: an Error with the sentence and both values.
+inline void check_file(const Spec& spec) {
+  try {
+    check(spec);
+  } catch (const BrokenRule& broken) {
+    throw Error("impossible model: " + std::string(broken.sentence) + " (values: " + text_of(broken.left) + " and " + text_of(broken.right) + ")");
+  }
+}
+
+// For configs: static_assert(possible<Config>);
+template <class Config>
+inline constexpr bool possible = (check(Config::spec), true);
+
+}  // namespace diecast
+
+// ---- diecast/spec/compare.hpp
+// The compiled spec against a file's, field by field: "attention.kv_heads: compiled 3, file 4".
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace diecast {
+
+namespace detail {
+
+// Every field as (path, text), in the spec's order.
+class Flatten {
+ public:
+  std::vector<std::pair<std::string, std::string>> fields;
+
+  void begin(std::string_view key, std::string_view type) {
+    const std::size_t parent = path_.size();
+    if (!key.empty()) {
+      path_ += std::string(path_.empty() ? "" : ".") + std::string(key);
+      fields.emplace_back(path_, type);
+    }
+    lengths_.push_back(parent);
+  }
+  void end() {
+    path_.resize(lengths_.back());
+    lengths_.pop_back();
+  }
+  template <class T>
+  void leaf(std::string_view key, const T& value) { fields.emplace_back(full(key), text_of(value)); }
+  void absent(std::string_view key) { fields.emplace_back(full(key), "absent"); }
+
+ private:
+  std::string full(std::string_view key) const { return path_.empty() ? std::string(key) : path_ + "." + std::string(key); }
+  std::string path_;
+  std::vector<std::size_t> lengths_;
+};
+
+inline std::vector<std::pair<std::string, std::string>> fields_of(const Spec& spec) {
+  Flatten visitor;
+  walk(visitor, "", spec);
+  return visitor.fields;
+}
+
+}  // namespace detail
+
+// One sentence part for each field that differs; empty when the specs are equal.
+inline std::vector<std::string> differences(const Spec& compiled, const Spec& file) {
+  const auto ours = detail::fields_of(compiled);
+  const auto theirs = detail::fields_of(file);
+  const auto find = [](const auto& fields, const std::string& path) {
+    return std::find_if(fields.begin(), fields.end(), [&path](const auto& field) { return field.first == path; });
+  };
+  std::vector<std::string> result;
+  const auto report = [&result](const std::string& path, const std::string& left, const std::string& right) {
+    if (left != right) result.push_back(path + ": compiled " + left + ", file " + right);
+  };
+  for (const auto& field : ours) {
+    const auto theirs_at = find(theirs, field.first);
+    report(field.first, field.second, theirs_at == theirs.end() ? "absent" : theirs_at->second);
+  }
+  for (const auto& field : theirs)
+    if (find(ours, field.first) == ours.end()) report(field.first, "absent", field.second);
+  return result;
+}
+
+}  // namespace diecast
+
+// ---- diecast/spec/json.hpp
+// A spec as JSON, for `info`: each part an object whose "kind" is its type's name; absent fields are left out.
+
+namespace diecast {
+
+namespace detail {
+
+class WriteJson {
+ public:
+  std::string text;
+
+  void begin(std::string_view key, std::string_view type) {
+    name(key);
+    text += "{\"kind\":\"" + std::string(type) + "\"";
+    first_ = false;
+  }
+  void end() {
+    text += '}';
+    first_ = false;
+  }
+  template <class T>
+  void leaf(std::string_view key, const T& value) {
+    name(key);
+    if constexpr (std::is_same_v<T, Activation>) text += '"' + text_of(value) + '"';
+    else text += text_of(value);
+  }
+  void absent(std::string_view) {}
+
+ private:
+  void name(std::string_view key) {
+    if (!first_) text += ',';
+    first_ = false;
+    if (!key.empty()) text += '"' + std::string(key) + "\":";
+  }
+  bool first_ = true;
+};
+
+}  // namespace detail
+
+inline std::string to_json(const Spec& spec) {
+  detail::WriteJson visitor;
+  walk(visitor, "", spec);
+  return visitor.text;
+}
+
+}  // namespace diecast
+
+// ---- diecast/files/half.hpp
+// IEEE half and bfloat16 to float by their bits: every one of the 65,536 values exactly, subnormals, infinities and NaN included.
+// Written out because not every CPU has an instruction for it and the result must not depend on one.
+
+#include <bit>
+#include <cstdint>
+
+namespace diecast {
+
+// 1 sign, 5 exponent (bias 15), 10 fraction bits.
+constexpr float half_to_float(std::uint16_t bits) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16;
+  const std::uint32_t exponent = (bits >> 10) & 0x1fU;
+  const std::uint32_t fraction = bits & 0x3ffU;
+  if (exponent == 0) {  // zero or subnormal: fraction * 2^-24, which a float holds exactly
+    const float value = static_cast<float>(fraction) * 0x1p-24F;
+    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
+  }
+  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000U | (fraction << 13));
+  return std::bit_cast<float>(sign | ((exponent + 127 - 15) << 23) | (fraction << 13));
+}
+
+// bfloat16 is the upper half of a float.
+constexpr float bfloat_to_float(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+
+}  // namespace diecast
+
+// ---- diecast/files/affine_block.hpp
+// Every block format of ggml is one idea: a weight is scale * (q - zero) + minimum, with a few bits for q and a scale that a group shares.
+// The formats differ in numbers only: where the bits lie, how many weights share a scale, and how the scales are stored.
+// Source: ggml's block structures (ggml-common.h). scale * q fits into a float without rounding for every format
+// (11 + 6 + 5 bits at most, 11 + 7 + 6 for Q6_K), so there is one rounding in all, whether or not the compiler fuses product and sum.
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+namespace diecast {
+
+// Some bits of every q of a block. Values `stride` apart share a byte, the first of them in its lowest bits:
+// nibbles, Q5's fifth bits and Q6_K's upper pairs are all this.
+struct BitPlane {
+  int offset;  // bytes from the begin of the block
+  int bits;    // of each value, 0: no such plane
+  int stride;
+};
+
+enum class ScaleForm {
+  one_half,        // one half scale for the block
+  half_pair,       // a half scale and a half minimum
+  six_bit_pairs,   // half d and dmin; eight groups with six-bit factors for each (Q4_K, Q5_K)
+  signed_bytes,    // half d; sixteen groups with a signed byte as factor (Q6_K)
+};
+
+struct AffineBlock {
+  int block;    // weights
+  int bytes;
+  int zero;     // the q that means 0 in formats without a minimum
+  bool is_signed;  // q is a two's complement byte
+  BitPlane low;
+  BitPlane high;   // its bits stand above those of low
+  ScaleForm scales;
+  int scale_offset;  // of the half scale (and the half minimum after it)
+  int factor_offset;  // of the groups' factors
+};
+
+inline constexpr AffineBlock q4_0_block{32, 18, 8, false, {2, 4, 16}, {0, 0, 1}, ScaleForm::one_half, 0, 0};
+inline constexpr AffineBlock q4_1_block{32, 20, 0, false, {4, 4, 16}, {0, 0, 1}, ScaleForm::half_pair, 0, 0};
+inline constexpr AffineBlock q5_0_block{32, 22, 16, false, {6, 4, 16}, {2, 1, 1}, ScaleForm::one_half, 0, 0};
+inline constexpr AffineBlock q5_1_block{32, 24, 0, false, {8, 4, 16}, {4, 1, 1}, ScaleForm::half_pair, 0, 0};
+inline constexpr AffineBlock q8_0_block{32, 34, 0, true, {2, 8, 1}, {0, 0, 1}, ScaleForm::one_half, 0, 0};
+inline constexpr AffineBlock q4_k_block{256, 144, 0, false, {16, 4, 32}, {0, 0, 1}, ScaleForm::six_bit_pairs, 0, 4};
+inline constexpr AffineBlock q5_k_block{256, 176, 0, false, {48, 4, 32}, {16, 1, 32}, ScaleForm::six_bit_pairs, 0, 4};
+inline constexpr AffineBlock q6_k_block{256, 210, 32, false, {0, 4, 64}, {128, 2, 32}, ScaleForm::signed_bytes, 208, 192};
+
+constexpr int group_count(ScaleForm form) {
+  return form == ScaleForm::six_bit_pairs ? 8 : form == ScaleForm::signed_bytes ? 16 : 1;
+}
+
+template <BitPlane Plane>
+constexpr unsigned bits_at(const std::byte* block, int i) {
+  if constexpr (Plane.bits == 0) {
+    return 0;
+  } else {
+    constexpr int in_a_byte = 8 / Plane.bits;
+    constexpr int run = Plane.stride * in_a_byte;  // values that share `stride` bytes
+    const int byte = Plane.offset + i / run * Plane.stride + i % Plane.stride;
+    const int shift = Plane.bits * (i % run / Plane.stride);
+    return (static_cast<unsigned>(block[byte]) >> shift) & ((1U << Plane.bits) - 1U);
+  }
+}
+
+// The integer of weight i, as the formula takes it: zero already taken off.
+template <AffineBlock B>
+constexpr int quant_at(const std::byte* block, int i) {
+  const unsigned q = bits_at<B.low>(block, i) | (bits_at<B.high>(block, i) << B.low.bits);
+  if constexpr (B.is_signed) return static_cast<std::int8_t>(static_cast<std::uint8_t>(q));
+  return static_cast<int>(q) - B.zero;
+}
+
+inline float half_at(const std::byte* at) {
+  std::uint16_t bits;
+  std::memcpy(&bits, at, sizeof(bits));
+  return half_to_float(bits);
+}
+
+// What the groups of one block share. The minimum is added; formats that store what is to be subtracted are negated here, which is exact.
+template <AffineBlock B>
+struct BlockScales {
+  static constexpr int groups = group_count(B.scales);
+  std::array<float, groups> scale;
+  std::array<float, groups> minimum;  // read only by formats that have one
+
+  static constexpr bool has_minimum = B.scales == ScaleForm::half_pair || B.scales == ScaleForm::six_bit_pairs;
+
+  explicit BlockScales(const std::byte* block) {
+    const float d = half_at(block + B.scale_offset);
+    if constexpr (B.scales == ScaleForm::one_half) {
+      scale[0] = d;
+    } else if constexpr (B.scales == ScaleForm::half_pair) {
+      scale[0] = d;
+      minimum[0] = half_at(block + B.scale_offset + 2);
+    } else if constexpr (B.scales == ScaleForm::signed_bytes) {
+      for (int g = 0; g < groups; ++g) {
+        const int factor = static_cast<std::int8_t>(block[B.factor_offset + g]);
+        scale[static_cast<std::size_t>(g)] = d * static_cast<float>(factor);
+      }
+    } else {
+      // Groups 0-3: the low six bits of bytes 0-3 (factor) and 4-7 (minimum). Groups 4-7: a nibble of bytes 8-11, and above it
+      // the two upper bits that the first eight bytes have left.
+      const float dmin = half_at(block + B.scale_offset + 2);
+      const auto byte = [&](int i) { return static_cast<unsigned>(block[B.factor_offset + i]); };
+      for (int g = 0; g < groups; ++g) {
+        const unsigned factor = g < 4 ? byte(g) & 63U : (byte(g + 4) & 15U) | (byte(g - 4) >> 6 << 4);
+        const unsigned least = g < 4 ? byte(g + 4) & 63U : byte(g + 4) >> 4 | (byte(g) >> 6 << 4);
+        scale[static_cast<std::size_t>(g)] = d * static_cast<float>(factor);
+        minimum[static_cast<std::size_t>(g)] = -(dmin * static_cast<float>(least));
+      }
+    }
+  }
+};
+
+// One block to floats.
+template <AffineBlock B>
+void decode_block(const std::byte* block, float* out) {
+  const BlockScales<B> shared(block);
+  constexpr int group = B.block / BlockScales<B>::groups;
+  for (int g = 0; g < BlockScales<B>::groups; ++g) {
+    const float scale = shared.scale[static_cast<std::size_t>(g)];
+    for (int i = g * group; i < (g + 1) * group; ++i) {
+      const float product = scale * static_cast<float>(quant_at<B>(block, i));
+      if constexpr (BlockScales<B>::has_minimum) {
+        out[i] = product + shared.minimum[static_cast<std::size_t>(g)];
+      } else {
+        out[i] = product;
+      }
+    }
+  }
+}
+
+}  // namespace diecast
+
 // ---- diecast/files/format.hpp
 // The storage formats of weights, and how many bytes a row of each takes.
 // A format belongs to a tensor: files mix them by tensor and by layer.
-
-#include <cstdint>
-#include <string_view>
 
 namespace diecast {
 
@@ -219,6 +667,316 @@ constexpr FormatLayout layout(Format format) {
 
 }  // namespace diecast
 
+// ---- diecast/files/weights.hpp
+// A model's weights under one set of names and in one orientation, whichever file they came from:
+// matrices are [out, in], row-major; Q, K and V are three matrices; RoPE pairs are (i, i + d/2); RMSNorm weights
+// are the factor itself (never w of 1 + w). The bytes stay in the file's own format and, where nothing had to move,
+// in the file's own mapping.
+
+#include <memory>
+#include <span>
+
+namespace diecast {
+
+struct Tensor {
+  std::string name;      // in the file, for messages
+  Format format{};
+  std::int64_t rows{};   // 1 for a vector
+  std::int64_t cols{};   // contiguous
+  std::span<const std::byte> bytes{};
+  std::shared_ptr<const void> owner{};  // keeps the bytes alive: the mapping, or a buffer of our own
+};
+
+struct NormWeights {
+  Tensor weight;
+  std::optional<Tensor> bias{};
+};
+struct LinearWeights {
+  Tensor weight;                 // [out, in]
+  std::optional<Tensor> bias{};  // [out]
+};
+struct LayerWeights {
+  NormWeights attention_norm;
+  LinearWeights q, k, v, output;
+  std::optional<Tensor> q_norm{}, k_norm{};                   // [head_dim]
+  std::optional<NormWeights> after_attention{}, after_mlp{};  // present with Spec::after_norms
+  NormWeights mlp_norm;
+  std::optional<LinearWeights> gate{};  // present with GatedMlp
+  LinearWeights up, down;
+};
+struct Weights {
+  Tensor embedding;                    // [vocab, hidden]
+  std::optional<Tensor> position{};    // [positions, hidden], present with Absolute
+  std::vector<LayerWeights> layers;
+  NormWeights final_norm;
+  std::optional<Tensor> head{};        // [vocab, hidden], present with UntiedHead
+  std::optional<Tensor> head_bias{};   // [vocab]
+};
+
+}  // namespace diecast
+
+// ---- diecast/files/decode.hpp
+// Weights of every format to floats, exactly: the same bits as ggml's own dequantisation.
+// The format is decided once a row, outside every loop over weights.
+
+namespace diecast {
+
+constexpr std::size_t row_bytes(Format format, std::int64_t cols) {
+  return static_cast<std::size_t>(cols / layout(format).block) * static_cast<std::size_t>(layout(format).bytes);
+}
+
+template <AffineBlock B>
+void decode_blocks(const std::byte* from, std::size_t count, float* out) {
+  for (std::size_t i = 0; i < count; i += B.block) decode_block<B>(from + i / B.block * B.bytes, out + i);
+}
+
+// out.size() weights that lie at `from`; a multiple of the format's block.
+inline void decode_values(Format format, const std::byte* from, std::span<float> out) {
+  const std::size_t count = out.size();
+  const auto each = [&](auto convert) {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint16_t bits;
+      std::memcpy(&bits, from + 2 * i, sizeof(bits));
+      out[i] = convert(bits);
+    }
+  };
+  switch (format) {
+    case Format::f32: std::memcpy(out.data(), from, count * sizeof(float)); return;
+    case Format::f16: return each(half_to_float);
+    case Format::bf16: return each(bfloat_to_float);
+    case Format::q4_0: return decode_blocks<q4_0_block>(from, count, out.data());
+    case Format::q4_1: return decode_blocks<q4_1_block>(from, count, out.data());
+    case Format::q5_0: return decode_blocks<q5_0_block>(from, count, out.data());
+    case Format::q5_1: return decode_blocks<q5_1_block>(from, count, out.data());
+    case Format::q8_0: return decode_blocks<q8_0_block>(from, count, out.data());
+    case Format::q4_k: return decode_blocks<q4_k_block>(from, count, out.data());
+    case Format::q5_k: return decode_blocks<q5_k_block>(from, count, out.data());
+    case Format::q6_k: return decode_blocks<q6_k_block>(from, count, out.data());
+  }
+}
+
+// One row, or several rows that follow each other: out holds count * cols floats.
+inline void decode_rows(const Tensor& tensor, std::int64_t first, std::int64_t count, std::span<float> out) {
+  const auto fail = [&](const std::string& what) { throw Error("tensor '" + tensor.name + "': " + what, Blame::program); };
+  if (first < 0 || count < 0 || first > tensor.rows || count > tensor.rows - first) {
+    fail("rows " + std::to_string(first) + " to " + std::to_string(first + count) + " of " + std::to_string(tensor.rows) + " rows were asked for");
+  }
+  if (tensor.cols < 0 || tensor.cols % layout(tensor.format).block != 0) {
+    fail("rows of " + std::to_string(tensor.cols) + " values are no multiple of the " + std::to_string(layout(tensor.format).block) +
+         " values in a block of " + std::string(layout(tensor.format).name));
+  }
+  if (out.size() != static_cast<std::size_t>(count) * static_cast<std::size_t>(tensor.cols)) {
+    fail("room for " + std::to_string(out.size()) + " values, " + std::to_string(count) + " rows of " + std::to_string(tensor.cols) + " were asked for");
+  }
+  const std::size_t stride = row_bytes(tensor.format, tensor.cols);
+  if (tensor.bytes.size() != stride * static_cast<std::size_t>(tensor.rows)) {
+    fail("it has " + std::to_string(tensor.bytes.size()) + " bytes, its shape takes " + std::to_string(stride * static_cast<std::size_t>(tensor.rows)));
+  }
+  if (!out.empty()) decode_values(tensor.format, tensor.bytes.data() + static_cast<std::size_t>(first) * stride, out);
+}
+inline void decode_row(const Tensor& tensor, std::int64_t row, std::span<float> out) { decode_rows(tensor, row, 1, out); }
+inline void decode_tensor(const Tensor& tensor, std::span<float> out) { decode_rows(tensor, 0, tensor.rows, out); }
+
+}  // namespace diecast
+
+// ---- diecast/files/gguf_values.hpp
+// The bytes of a GGUF file as typed views: nothing is copied, so that 280,000 merges cost nothing until somebody asks.
+// Every read first compares what the file claims with the bytes that are left; nothing is allocated by a claimed count.
+// Source: the GGUF format text, ggml/docs/gguf.md.
+
+#include <cmath>
+#include <system_error>
+
+namespace diecast {
+
+static_assert(std::endian::native == std::endian::little, "the file formats read here are little-endian, and so must be the machine");
+
+// A name out of a file as it may stand in a sentence: control characters, quotes and bytes above ASCII escaped, the length bounded.
+inline std::string in_marks(std::string_view name) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  constexpr std::size_t longest = 96;
+  std::string text = "'";
+  for (const char c : name.substr(0, longest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f && c != '\'' && c != '\\') {
+      text += c;
+    } else {
+      text += "\\x";
+      text += digits[byte >> 4];
+      text += digits[byte & 15];
+    }
+  }
+  return text + (name.size() > longest ? "...'" : "'");
+}
+
+// The double of the shortest decimal that names this float: 9.999999747378752e-06f becomes 1e-05, as config.json spells it.
+inline double shortest_decimal(float value) {
+  if (!std::isfinite(value)) return static_cast<double>(value);
+  std::array<char, 64> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value);
+  double result{};
+  std::from_chars(text.data(), end.ptr, result);
+  return result;
+}
+
+// A number as it may stand in a sentence: the shortest decimal that names it.
+inline std::string decimal(double value) {
+  std::array<char, 64> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+template <typename T>
+T gguf_load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+
+enum class GgufType : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
+
+constexpr std::string_view name_of(GgufType type) {
+  constexpr std::array<std::string_view, 13> names{"uint8",  "int8", "uint16", "int16",  "uint32", "int32", "float32",
+                                                   "bool", "string", "array",  "uint64", "int64", "float64"};
+  return static_cast<std::size_t>(type) < names.size() ? names[static_cast<std::size_t>(type)] : "unknown";
+}
+
+// Bytes of one value; strings and arrays have no fixed size: 0.
+constexpr std::size_t size_of(GgufType type) {
+  constexpr std::array<std::size_t, 13> sizes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+  return static_cast<std::size_t>(type) < sizes.size() ? sizes[static_cast<std::size_t>(type)] : 0;
+}
+
+// A value inside the mapping, already checked to lie within it. Of a string: its characters; of an array: its elements as stored.
+struct GgufValue {
+  GgufType type{};
+  GgufType element{};      // of an array
+  std::uint64_t count{};   // of an array
+  std::span<const std::byte> bytes{};
+
+  std::string_view text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+  // Whole numbers of every width; absent: another type, or more than 2^63 - 1.
+  std::optional<std::int64_t> integer() const { return integer_at(type, bytes.data()); }
+  std::optional<double> number() const {
+    if (type == GgufType::f32) return shortest_decimal(gguf_load<float>(bytes.data()));
+    if (type == GgufType::f64) return gguf_load<double>(bytes.data());
+    if (const auto whole = integer()) return static_cast<double>(*whole);
+    return std::nullopt;
+  }
+
+  // Calls visit(index, string) for each string of an array of strings.
+  template <typename Visit>
+  void for_each_string(Visit&& visit) const {
+    std::size_t at = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto length = static_cast<std::size_t>(gguf_load<std::uint64_t>(bytes.data() + at));
+      at += sizeof(std::uint64_t);
+      visit(static_cast<std::size_t>(i), std::string_view(reinterpret_cast<const char*>(bytes.data() + at), length));
+      at += length;
+    }
+  }
+  std::optional<std::int64_t> integer_element(std::uint64_t index) const {
+    return integer_at(element, bytes.data() + static_cast<std::size_t>(index) * size_of(element));
+  }
+
+ private:
+  static std::optional<std::int64_t> integer_at(GgufType type, const std::byte* at) {
+    switch (type) {
+      case GgufType::u8:
+      case GgufType::boolean: return gguf_load<std::uint8_t>(at);
+      case GgufType::i8: return gguf_load<std::int8_t>(at);
+      case GgufType::u16: return gguf_load<std::uint16_t>(at);
+      case GgufType::i16: return gguf_load<std::int16_t>(at);
+      case GgufType::u32: return gguf_load<std::uint32_t>(at);
+      case GgufType::i32: return gguf_load<std::int32_t>(at);
+      case GgufType::i64: return gguf_load<std::int64_t>(at);
+      case GgufType::u64: {
+        const auto value = gguf_load<std::uint64_t>(at);
+        if (value <= static_cast<std::uint64_t>(INT64_MAX)) return static_cast<std::int64_t>(value);
+        return std::nullopt;
+      }
+      default: return std::nullopt;
+    }
+  }
+};
+
+// Walks through the bytes from the front; every step is checked against what is left.
+class GgufCursor {
+ public:
+  GgufCursor(std::span<const std::byte> bytes, std::string_view where) : bytes_(bytes), where_(where) {}
+
+  std::size_t position() const { return at_; }
+  std::size_t left() const { return bytes_.size() - at_; }
+
+  std::span<const std::byte> take(std::uint64_t length, std::string_view what) {
+    if (length > left()) {
+      fail(std::string(what) + " at byte " + std::to_string(at_) + " takes " + std::to_string(length) + " bytes, " + std::to_string(left()) +
+           " are left in the file");
+    }
+    const auto taken = bytes_.subspan(at_, static_cast<std::size_t>(length));
+    at_ += taken.size();
+    return taken;
+  }
+  template <typename T>
+  T read(std::string_view what) {
+    return gguf_load<T>(take(sizeof(T), what).data());
+  }
+  std::string_view string(std::string_view what) {
+    const auto characters = take(read<std::uint64_t>(what), what);
+    return {reinterpret_cast<const char*>(characters.data()), characters.size()};
+  }
+  // A count of things of which each takes at least this many bytes.
+  std::uint64_t count(std::size_t smallest, std::string_view what) {
+    const auto claimed = read<std::uint64_t>(what);
+    if (claimed > left() / smallest) {
+      fail(std::string(what) + " is " + std::to_string(claimed) + ", too many for the " + std::to_string(left()) + " bytes that are left in the file");
+    }
+    return claimed;
+  }
+  GgufType type(std::string_view key) {
+    const auto number = read<std::uint32_t>("a value type");
+    if (number > static_cast<std::uint32_t>(GgufType::f64)) fail("the key " + in_marks(key) + " has the unknown value type " + std::to_string(number));
+    return static_cast<GgufType>(number);
+  }
+  GgufValue value(std::string_view key) { return value(type(key), key, 0); }
+
+  [[noreturn]] void fail(const std::string& sentence) const { throw Error(std::string(where_) + ": " + sentence); }
+
+ private:
+  GgufValue value(GgufType type, std::string_view key, int depth) {
+    GgufValue value{.type = type};
+    if (type == GgufType::string) {
+      const auto length = read<std::uint64_t>("a string's length");
+      value.bytes = take(length, "the text of the key " + in_marks(key));
+    } else if (type == GgufType::array) {
+      constexpr int deepest = 4;  // a bound on our own recursion; no model needs more than one level
+      if (depth >= deepest) fail("the arrays of the key " + in_marks(key) + " are nested deeper than " + std::to_string(deepest));
+      value.element = this->type(key);
+      const bool fixed = size_of(value.element) > 0;
+      const std::size_t smallest = fixed ? size_of(value.element) : value.element == GgufType::string ? 8 : 12;
+      value.count = count(smallest, "the array length of the key " + in_marks(key));
+      const std::size_t begin = at_;
+      if (fixed) {
+        take(value.count * smallest, "an array");
+      } else if (value.element == GgufType::string) {
+        for (std::uint64_t i = 0; i < value.count; ++i) string("a string in the array");
+      } else {
+        for (std::uint64_t i = 0; i < value.count; ++i) this->value(GgufType::array, key, depth + 1);
+      }
+      value.bytes = bytes_.subspan(begin, at_ - begin);
+    } else {
+      value.bytes = take(size_of(type), "a value");
+    }
+    return value;
+  }
+
+  std::span<const std::byte> bytes_;
+  std::string_view where_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace diecast
+
 // ---- diecast/files/mapping.hpp
 // A file in memory without reading it: a read-only mapping that lives as long as anybody points into it (POSIX mmap).
 
@@ -228,10 +986,6 @@ constexpr FormatLayout layout(Format format) {
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
-#include <cstring>
-#include <memory>
-#include <span>
 
 namespace diecast {
 
@@ -279,56 +1033,750 @@ class Mapping {
 
 }  // namespace diecast
 
-// ---- diecast/files/weights.hpp
-// A model's weights under one set of names and in one orientation, whichever file they came from:
-// matrices are [out, in], row-major; Q, K and V are three matrices; RoPE pairs are (i, i + d/2); RMSNorm weights
-// are the factor itself (never w of 1 + w). The bytes stay in the file's own format and, where nothing had to move,
-// in the file's own mapping.
+// ---- diecast/files/gguf.hpp
+// The GGUF container: keys with values, and tensors with their bytes. It knows no model.
+// The whole header is checked once, here; what comes out lies within the file, does not overlap and has a name of its own.
+// Source: the GGUF format text, ggml/docs/gguf.md, and ggml's own reader for the layout of the tensors' bytes.
 
-#include <vector>
+#include <limits>
+#include <numeric>
+#include <unordered_map>
 
 namespace diecast {
 
-struct Tensor {
-  std::string name;      // in the file, for messages
+// ggml's number of a tensor type; those that we do not decode have a name here all the same, for the sentence.
+constexpr std::optional<Format> ggml_format(std::uint32_t number) {
+  switch (number) {
+    case 0: return Format::f32;
+    case 1: return Format::f16;
+    case 2: return Format::q4_0;
+    case 3: return Format::q4_1;
+    case 6: return Format::q5_0;
+    case 7: return Format::q5_1;
+    case 8: return Format::q8_0;
+    case 12: return Format::q4_k;
+    case 13: return Format::q5_k;
+    case 14: return Format::q6_k;
+    case 30: return Format::bf16;
+    default: return std::nullopt;
+  }
+}
+constexpr std::string_view ggml_format_name(std::uint32_t number) {
+  constexpr std::array<std::string_view, 40> names{
+      "F32",     "F16",    "Q4_0",  "Q4_1",   "Q4_2",  "Q4_3",  "Q5_0",   "Q5_1", "Q8_0", "Q8_1", "Q2_K",  "Q3_K",  "Q4_K", "Q5_K",
+      "Q6_K",    "Q8_K",   "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS", "I8",   "I16",   "I32",  "I64",
+      "F64",     "IQ1_M",  "BF16",  "Q4_0_4_4", "Q4_0_4_8", "Q4_0_8_8", "TQ1_0", "TQ2_0", "IQ4_NL_4_4", "IQ4_NL_4_8", "IQ4_NL_8_8", "MXFP4"};
+  return number < names.size() ? names[number] : "";
+}
+
+struct GgufTensor {
+  std::string_view name;
   Format format{};
-  std::int64_t rows{};   // 1 for a vector
-  std::int64_t cols{};   // contiguous
+  std::vector<std::int64_t> dims;  // as stored: the contiguous one first
+  std::uint64_t offset{};          // from the begin of the tensors' bytes
   std::span<const std::byte> bytes{};
-  std::shared_ptr<const void> owner{};  // keeps the bytes alive: the mapping, or a buffer of our own
 };
 
-struct NormWeights {
-  Tensor weight;
-  std::optional<Tensor> bias{};
+class Gguf {
+ public:
+  static Gguf open(const std::string& path) {
+    auto mapping = Mapping::open(path);
+    const auto bytes = mapping->bytes();
+    return Gguf(bytes, path, std::move(mapping));
+  }
+  // `where` stands before every sentence; `owner` keeps the bytes alive.
+  Gguf(std::span<const std::byte> bytes, std::string where, std::shared_ptr<const void> owner = {})
+      : where_(std::move(where)), owner_(std::move(owner)) {
+    GgufCursor cursor(bytes, where_);
+    read_header(cursor);
+    read_keys(cursor);
+    read_alignment();
+    read_tensors(cursor, bytes);
+    check_layout();
+  }
+
+  const std::string& where() const { return where_; }
+  const std::shared_ptr<const void>& owner() const { return owner_; }
+  const std::vector<std::pair<std::string_view, GgufValue>>& keys() const { return keys_; }
+  const std::vector<GgufTensor>& tensors() const { return tensors_; }
+  std::uint64_t alignment() const { return alignment_; }
+
+  const GgufValue* find(std::string_view key) const {
+    const auto found = key_index_.find(key);
+    return found == key_index_.end() ? nullptr : &keys_[found->second].second;
+  }
+  const GgufTensor* tensor(std::string_view name) const {
+    const auto found = tensor_index_.find(name);
+    return found == tensor_index_.end() ? nullptr : &tensors_[found->second];
+  }
+
+  // Values by key; absent where the key is, a sentence where it has another type.
+  std::optional<std::string_view> text(std::string_view key) const {
+    const GgufValue* value = find(key);
+    if (!value) return std::nullopt;
+    if (value->type != GgufType::string) fail_type(key, *value, "a string");
+    return value->text();
+  }
+  std::optional<bool> flag(std::string_view key) const {
+    const GgufValue* value = find(key);
+    if (!value) return std::nullopt;
+    if (value->type != GgufType::boolean) fail_type(key, *value, "a bool");
+    const auto number = gguf_load<std::uint8_t>(value->bytes.data());
+    if (number > 1) fail("the key " + in_marks(key) + " is a bool with the value " + std::to_string(number));
+    return number == 1;
+  }
+  std::optional<double> number(std::string_view key) const {
+    const GgufValue* value = find(key);
+    if (!value) return std::nullopt;
+    const auto result = value->number();
+    if (!result) fail_type(key, *value, "a number");
+    if (!std::isfinite(*result)) fail("the key " + in_marks(key) + " is " + decimal(*result) + ", which is no finite number");
+    return result;
+  }
+  // A whole number within [low, high].
+  std::optional<std::int64_t> integer(std::string_view key, std::int64_t low, std::int64_t high) const {
+    const GgufValue* value = find(key);
+    if (!value) return std::nullopt;
+    if (value->type == GgufType::boolean) fail_type(key, *value, "a whole number");
+    const auto result = value->integer();
+    if (!result && value->type != GgufType::u64) fail_type(key, *value, "a whole number");
+    if (!result || *result < low || *result > high) {
+      fail("the key " + in_marks(key) + " is " + (result ? std::to_string(*result) : std::to_string(gguf_load<std::uint64_t>(value->bytes.data()))) +
+           ", outside " + std::to_string(low) + " to " + std::to_string(high));
+    }
+    return result;
+  }
+  const GgufValue* array(std::string_view key, GgufType element) const {
+    const GgufValue* value = find(key);
+    if (!value) return nullptr;
+    if (value->type != GgufType::array || value->element != element) fail_type(key, *value, "an array of " + std::string(name_of(element)));
+    return value;
+  }
+
+  [[noreturn]] void fail(const std::string& sentence) const { throw Error(where_ + ": " + sentence); }
+
+ private:
+  [[noreturn]] void fail_type(std::string_view key, const GgufValue& value, const std::string& expected) const {
+    std::string found(name_of(value.type));
+    if (value.type == GgufType::array) found += " of " + std::string(name_of(value.element));
+    fail("the key " + in_marks(key) + " should be " + expected + " and is " + found);
+  }
+
+  void read_header(GgufCursor& cursor) {
+    const auto magic = cursor.take(std::min<std::size_t>(4, cursor.left()), "the magic");
+    constexpr std::array<std::byte, 4> expected{std::byte{'G'}, std::byte{'G'}, std::byte{'U'}, std::byte{'F'}};
+    if (!std::ranges::equal(magic, expected)) fail("not a GGUF file: it does not begin with the letters GGUF");
+    const auto version = cursor.read<std::uint32_t>("the version");
+    if (version != 0 && (version & 0xffffU) == 0) fail("a big-endian GGUF file; only little-endian ones are read");
+    if (version != 2 && version != 3) fail("GGUF version " + std::to_string(version) + "; versions 2 and 3 are read");
+    // Each tensor takes at least the lengths, the type and the offset of its entry, each key at least its length, its type and one byte.
+    tensor_count_ = cursor.count(32, "the number of tensors");
+    key_count_ = cursor.count(13, "the number of keys");
+  }
+
+  void read_keys(GgufCursor& cursor) {
+    for (std::uint64_t i = 0; i < key_count_; ++i) {
+      const auto key = cursor.string("the name of key " + std::to_string(i));
+      const auto value = cursor.value(key);
+      if (!key_index_.emplace(key, keys_.size()).second) fail("the key " + in_marks(key) + " appears twice");
+      keys_.emplace_back(key, value);
+    }
+  }
+
+  void read_alignment() {
+    const GgufValue* value = find("general.alignment");
+    if (!value) return;
+    if (value->type != GgufType::u32) fail_type("general.alignment", *value, "a uint32");
+    alignment_ = gguf_load<std::uint32_t>(value->bytes.data());
+    constexpr std::uint64_t largest = 65536;
+    if (!std::has_single_bit(alignment_) || alignment_ < 8 || alignment_ > largest) {
+      fail("the key 'general.alignment' is " + std::to_string(alignment_) + "; it must be a power of two from 8 to " + std::to_string(largest));
+    }
+  }
+
+  void read_tensors(GgufCursor& cursor, std::span<const std::byte> file) {
+    for (std::uint64_t i = 0; i < tensor_count_; ++i) {
+      GgufTensor tensor{.name = cursor.string("the name of tensor " + std::to_string(i)), .format = {}, .dims = {}};
+      const std::string named = "the tensor " + in_marks(tensor.name);
+      const auto dims = cursor.read<std::uint32_t>("the number of dimensions");
+      if (dims < 1 || dims > 4) fail(named + " has " + std::to_string(dims) + " dimensions; 1 to 4 are possible");
+      std::array<std::uint64_t, 4> extent{};
+      for (std::uint32_t d = 0; d < dims; ++d) extent[d] = cursor.read<std::uint64_t>("a dimension");
+      const auto type = cursor.read<std::uint32_t>("a tensor type");
+      const auto format = ggml_format(type);
+      if (!format) {
+        const auto name = ggml_format_name(type);
+        fail(named + " has the " + (name.empty() ? "unknown format " + std::to_string(type) : "format " + std::string(name) + ", which is not supported"));
+      }
+      tensor.format = *format;
+      tensor.offset = cursor.read<std::uint64_t>("a tensor's offset");
+      sizes_.push_back(size_in_bytes(named, *format, std::span(extent).first(dims), file.size()));
+      for (std::uint32_t d = 0; d < dims; ++d) tensor.dims.push_back(static_cast<std::int64_t>(extent[d]));
+      if (!tensor_index_.emplace(tensor.name, tensors_.size()).second) fail(named + " appears twice");
+      tensors_.push_back(std::move(tensor));
+    }
+    if (tensors_.empty()) return;
+    const std::uint64_t begin = aligned(cursor.position());
+    const std::uint64_t size = begin < file.size() ? file.size() - begin : 0;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      GgufTensor& tensor = tensors_[i];
+      const std::string named = "the tensor " + in_marks(tensor.name);
+      if (tensor.offset % alignment_ != 0) {
+        fail(named + " begins at offset " + std::to_string(tensor.offset) + ", no multiple of the alignment " + std::to_string(alignment_));
+      }
+      if (tensor.offset > size || sizes_[i] > size - tensor.offset) {
+        fail(named + " of " + std::to_string(sizes_[i]) + " bytes at offset " + std::to_string(tensor.offset) + " runs past the end of the file, which has " +
+             std::to_string(size) + " bytes of tensors");
+      }
+      tensor.bytes = file.subspan(static_cast<std::size_t>(begin + tensor.offset), static_cast<std::size_t>(sizes_[i]));
+    }
+  }
+
+  // The product grows only while it fits into the file, so that it can never wrap.
+  std::uint64_t size_in_bytes(const std::string& named, Format format, std::span<const std::uint64_t> extent, std::uint64_t file_size) const {
+    std::string shape;
+    for (const auto e : extent) shape += (shape.empty() ? "[" : ", ") + std::to_string(e);
+    shape += "]";
+    const auto block = static_cast<std::uint64_t>(layout(format).block);
+    for (const auto e : extent) {
+      if (e == 0) fail(named + " has the shape " + shape + ": a dimension is zero");
+    }
+    if (extent[0] % block != 0) {
+      fail(named + " has rows of " + std::to_string(extent[0]) + " values, no multiple of the " + std::to_string(block) + " values in a block of " +
+           std::string(layout(format).name));
+    }
+    std::uint64_t bytes = static_cast<std::uint64_t>(layout(format).bytes);
+    for (std::size_t d = 0; d < extent.size(); ++d) {
+      const std::uint64_t factor = d == 0 ? extent[0] / block : extent[d];
+      if (factor > file_size / bytes) {
+        fail(named + " of shape " + shape + " in " + std::string(layout(format).name) + " takes more bytes than the file's " + std::to_string(file_size));
+      }
+      bytes *= factor;
+    }
+    return bytes;
+  }
+
+  // The tensors' bytes follow each other with nothing but the padding between (ggml's reader asks for the same).
+  void check_layout() {
+    std::vector<std::size_t> order(tensors_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, {}, [this](std::size_t i) { return tensors_[i].offset; });
+    std::uint64_t end = 0;
+    std::string_view before;
+    for (const std::size_t i : order) {
+      const GgufTensor& tensor = tensors_[i];
+      if (tensor.offset < end) fail("the tensors " + in_marks(before) + " and " + in_marks(tensor.name) + " overlap");
+      if (tensor.offset > end) {
+        fail("the bytes from offset " + std::to_string(end) + " to the tensor " + in_marks(tensor.name) + " at " + std::to_string(tensor.offset) +
+             " belong to no tensor");
+      }
+      end = aligned(tensor.offset + sizes_[i]);
+      before = tensor.name;
+    }
+    sizes_ = {};
+  }
+
+  std::uint64_t aligned(std::uint64_t position) const { return (position + alignment_ - 1) / alignment_ * alignment_; }
+
+  std::string where_;
+  std::shared_ptr<const void> owner_;
+  std::uint64_t tensor_count_ = 0;
+  std::uint64_t key_count_ = 0;
+  std::uint64_t alignment_ = 32;
+  std::vector<std::pair<std::string_view, GgufValue>> keys_;
+  std::vector<GgufTensor> tensors_;
+  std::vector<std::uint64_t> sizes_;
+  std::unordered_map<std::string_view, std::size_t> key_index_;
+  std::unordered_map<std::string_view, std::size_t> tensor_index_;
 };
-struct LinearWeights {
-  Tensor weight;                 // [out, in]
-  std::optional<Tensor> bias{};  // [out]
+
+// The same tensor under the library's orientation: rows of contiguous values, all further dimensions counted as rows.
+inline Tensor as_tensor(const Gguf& file, const GgufTensor& tensor) {
+  Tensor result{.name = std::string(tensor.name), .format = tensor.format, .rows = 1, .cols = tensor.dims[0], .bytes = tensor.bytes, .owner = file.owner()};
+  for (std::size_t d = 1; d < tensor.dims.size(); ++d) result.rows *= tensor.dims[d];
+  return result;
+}
+
+// What --inspect shows: every tensor in the file's order, whatever the model is.
+inline std::vector<Tensor> list_tensors(const Gguf& file) {
+  std::vector<Tensor> tensors;
+  for (const GgufTensor& tensor : file.tensors()) tensors.push_back(as_tensor(file, tensor));
+  return tensors;
+}
+
+}  // namespace diecast
+
+// ---- diecast/files/gguf_tensors.hpp
+// Looks tensors up by name with the shape that the spec asks for, and remembers which were asked for:
+// what is left over in the end is a feature that would be dropped silently, so it is refused by name.
+
+#include <unordered_set>
+
+namespace diecast {
+
+class GgufTensors {
+ public:
+  explicit GgufTensors(const Gguf& file) : file_(file) {}
+
+  bool has(const std::string& name) const { return file_.tensor(name) != nullptr; }
+  Tensor matrix(const std::string& name, std::int64_t rows, std::int64_t cols) {
+    const GgufTensor& found = take(name);
+    std::vector<std::int64_t> expected{cols};
+    if (rows != 1 || found.dims.size() > 1) expected.push_back(rows);
+    if (found.dims != expected) {
+      file_.fail("the tensor '" + name + "' has the shape " + shape(found.dims) + ", the model needs " + shape(expected));
+    }
+    return as_tensor(file_, found);
+  }
+  Tensor vector(const std::string& name, std::int64_t size) { return matrix(name, 1, size); }
+  std::optional<Tensor> optional_vector(const std::string& name, std::int64_t size) {
+    return has(name) ? std::optional<Tensor>(vector(name, size)) : std::nullopt;
+  }
+  // The tensor as it is, when its shape is what we want to learn.
+  Tensor any(const std::string& name) { return as_tensor(file_, take(name)); }
+  // A tensor that we know and do not need.
+  void ignore(const std::string& name) {
+    if (has(name)) take(name);
+  }
+
+  void refuse_leftovers(std::string_view architecture) const {
+    for (const GgufTensor& tensor : file_.tensors()) {
+      if (!taken_.contains(tensor.name)) {
+        file_.fail("the tensor " + in_marks(tensor.name) + " is not part of a model of the architecture " + in_marks(architecture) + " as we know it");
+      }
+    }
+  }
+
+ private:
+  const GgufTensor& take(const std::string& name) {
+    const GgufTensor* found = file_.tensor(name);
+    if (!found) file_.fail("the tensor '" + name + "' is missing");
+    taken_.insert(found->name);
+    return *found;
+  }
+  static std::string shape(const std::vector<std::int64_t>& dims) {
+    std::string text;
+    for (const auto extent : dims) text += (text.empty() ? "[" : ", ") + std::to_string(extent);
+    return text + "]";
+  }
+
+  const Gguf& file_;
+  std::unordered_set<std::string_view> taken_;
 };
-struct LayerWeights {
-  NormWeights attention_norm;
-  LinearWeights q, k, v, output;
-  std::optional<Tensor> q_norm{}, k_norm{};                   // [head_dim]
-  std::optional<NormWeights> after_attention{}, after_mlp{};  // present with Spec::after_norms
-  NormWeights mlp_norm;
-  std::optional<LinearWeights> gate{};  // present with GatedMlp
-  LinearWeights up, down;
+
+namespace gguf_detail {
+
+// Some rows of a matrix, nothing copied.
+inline Tensor row_slice(const Tensor& whole, std::int64_t first, std::int64_t rows) {
+  const std::size_t stride = row_bytes(whole.format, whole.cols);
+  Tensor part = whole;
+  part.rows = rows;
+  part.bytes = whole.bytes.subspan(static_cast<std::size_t>(first) * stride, static_cast<std::size_t>(rows) * stride);
+  return part;
+}
+
+// A vector seen as a column: each value a row of its own. Its format must not join neighbours into blocks.
+inline Tensor as_column(const Gguf& file, const Tensor& vector) {
+  if (layout(vector.format).block != 1) {
+    file.fail("the tensor " + in_marks(vector.name) + " is a bias in " + std::string(layout(vector.format).name) + "; F32, F16 and BF16 can be split by head");
+  }
+  Tensor column = vector;
+  column.rows = vector.cols;
+  column.cols = 1;
+  return column;
+}
+inline Tensor as_row(Tensor column) {
+  column.cols = std::exchange(column.rows, 1);
+  return column;
+}
+
+// llama files keep the two values of a RoPE pair next to each other; the library has them rotary_dim / 2 apart.
+// Whole rows of bytes move, so this is exact in every format. Rows: heads * head_dim.
+inline Tensor pairs_to_halves(const Tensor& matrix, int head_dim, int rotary_dim) {
+  const std::size_t stride = row_bytes(matrix.format, matrix.cols);
+  auto buffer = std::make_shared<std::vector<std::byte>>(matrix.bytes.size());
+  const std::int64_t half = rotary_dim / 2;
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    const std::int64_t head = row / head_dim * head_dim;
+    const std::int64_t i = row - head;
+    const std::int64_t from = head + (i < half ? 2 * i : i < rotary_dim ? 2 * (i - half) + 1 : i);
+    std::memcpy(buffer->data() + static_cast<std::size_t>(row) * stride, matrix.bytes.data() + static_cast<std::size_t>(from) * stride, stride);
+  }
+  Tensor result = matrix;
+  result.bytes = *buffer;
+  result.owner = std::move(buffer);
+  return result;
+}
+
+// Whether two matrices hold the same numbers; stops at the first row that differs.
+inline bool same_values(const Tensor& a, const Tensor& b) {
+  if (a.rows != b.rows || a.cols != b.cols) return false;
+  if (a.format == b.format) return std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
+  std::vector<float> left(static_cast<std::size_t>(a.cols)), right(left.size());
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    decode_row(a, row, left);
+    decode_row(b, row, right);
+    if (left != right) return false;
+  }
+  return true;
+}
+
+}  // namespace gguf_detail
+}  // namespace diecast
+
+// ---- diecast/files/gguf_rope.hpp
+// RoPE out of a GGUF file. Llama 3's scaling comes as a tensor of divisors, one a pair, that the converter worked out;
+// we look for the parameters that give exactly these divisors, so that the spec is the one that config.json states.
+// Source: llama.cpp (llama-model.cpp, convert_hf_to_gguf.py), Llama 3.1's reference for the blend.
+
+#include <numbers>
+
+namespace diecast {
+namespace gguf_detail {
+
+// What divides the frequency of pair i: 1 for short waves, factor for long ones, between them a blend linear in context / wavelength.
+inline double llama3_divisor(const Llama3Scaling& scaling, double theta, int rotary_dim, int pair) {
+  const double frequency = std::pow(theta, -2.0 * pair / rotary_dim);
+  const double turns = scaling.original_context * frequency / (2.0 * std::numbers::pi);  // in the original context
+  if (turns > scaling.high_freq_factor) return 1.0;
+  if (turns < scaling.low_freq_factor) return scaling.factor;
+  const double smooth = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
+  return 1.0 / ((1.0 - smooth) / scaling.factor + smooth);
+}
+
+// Absent: the divisors are none that Llama 3's formula gives for parameters anybody has published.
+inline std::optional<Llama3Scaling> find_llama3_scaling(const std::vector<float>& divisors, double theta, std::optional<int> original_context) {
+  const int rotary_dim = 2 * static_cast<int>(divisors.size());
+  const double factor = shortest_decimal(divisors.back());  // the longest wave has the whole factor
+  std::vector<int> contexts{8192};
+  for (int context = 1024; context <= 1 << 20; context *= 2) contexts.push_back(context);
+  if (original_context) contexts = {*original_context};
+  for (const int context : contexts) {
+    for (const double high : {4.0, 2.0, 8.0, 16.0, 32.0}) {
+      const Llama3Scaling candidate{.factor = factor, .low_freq_factor = 1.0, .high_freq_factor = high, .original_context = context};
+      bool fits = true;
+      for (std::size_t i = 0; i < divisors.size() && fits; ++i) {
+        const double expected = llama3_divisor(candidate, theta, rotary_dim, static_cast<int>(i));
+        fits = std::abs(static_cast<double>(divisors[i]) / expected - 1.0) < 1e-4;  // the converter computes in float
+      }
+      if (fits) return candidate;
+    }
+  }
+  return std::nullopt;
+}
+
+template <typename Keys>
+std::optional<RopeScaling> read_rope_scaling(Keys& keys, GgufTensors& tensors, double theta, int rotary_dim) {
+  const Gguf& file = keys.file();
+  const auto type = file.text(keys.name("rope.scaling.type"));
+  auto factor = keys.positive("rope.scaling.factor");
+  if (const auto old = keys.positive("rope.scale_linear"); old && !factor) factor = old;  // the key's name before it was renamed
+  const auto original_context = keys.optional_whole("rope.scaling.original_context_length");
+  if (type && *type != "none" && *type != "linear") file.fail("the RoPE scaling " + in_marks(*type) + " is not supported; linear and llama3 are");
+  std::optional<RopeScaling> scaling;
+  if (factor && *factor != 1.0 && type != "none") scaling = LinearScaling{*factor};
+
+  for (const auto* name : {"rope_factors_long.weight", "rope_factors_short.weight"}) {
+    if (tensors.has(name)) file.fail("the tensor '" + std::string(name) + "' stands for the RoPE scaling 'longrope', which is not supported");
+  }
+  if (!tensors.has("rope_freqs.weight")) return scaling;
+  const Tensor tensor = tensors.vector("rope_freqs.weight", rotary_dim / 2);
+  std::vector<float> divisors(static_cast<std::size_t>(rotary_dim / 2));
+  decode_tensor(tensor, divisors);
+  if (std::ranges::all_of(divisors, [](float divisor) { return divisor == 1.0F; })) return scaling;
+  if (scaling) file.fail("the file has linear RoPE scaling and the tensor 'rope_freqs.weight' as well; both together are not supported");
+  const auto llama3 = find_llama3_scaling(divisors, theta, original_context);
+  if (!llama3) file.fail("the divisors in the tensor 'rope_freqs.weight' are none of Llama 3's scaling; others are not supported");
+  return *llama3;
+}
+
+template <typename Keys>
+Rope read_rope(Keys& keys, GgufTensors& tensors, int head_dim) {
+  const int rotary_dim = keys.optional_whole("rope.dimension_count").value_or(head_dim);
+  if (rotary_dim > head_dim || rotary_dim % 2 != 0) {
+    keys.file().fail("RoPE turns " + std::to_string(rotary_dim) + " values of a head that has " + std::to_string(head_dim) + "; it must be an even number of them");
+  }
+  Rope rope{.theta = keys.positive("rope.freq_base").value_or(10000.0)};
+  if (rotary_dim != head_dim) rope.rotary_dim = rotary_dim;
+  rope.scaling = read_rope_scaling(keys, tensors, rope.theta, rotary_dim);
+  return rope;
+}
+
+}  // namespace gguf_detail
+}  // namespace diecast
+
+// ---- diecast/files/gguf_spec.hpp
+// The spec that a GGUF file's keys describe, for the architectures llama, qwen2, gpt2, gemma2 and gemma3.
+// A key of the architecture that we do not know may change the arithmetic, so it is refused by name rather than passed over.
+// Source: the GGUF format text; llama.cpp (llama-model.cpp) for what an absent key means.
+
+#include <set>
+
+namespace diecast {
+namespace gguf_detail {
+
+// The keys of one architecture: "llama.block_count" by its last part, each remembered when it is asked for.
+class ArchitectureKeys {
+ public:
+  ArchitectureKeys(const Gguf& file, std::string architecture) : file_(file), prefix_(std::move(architecture) + ".") {}
+
+  std::string name(std::string_view key) {
+    auto full = prefix_ + std::string(key);
+    known_.insert(full);
+    return full;
+  }
+  std::optional<int> optional_whole(std::string_view key, int low = 1) {
+    const auto value = file_.integer(name(key), low, INT32_MAX);
+    return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
+  }
+  int whole(std::string_view key) {
+    const auto value = optional_whole(key);
+    if (!value) file_.fail("the key '" + name(key) + "' is missing");
+    return *value;
+  }
+  // A number for each layer that must be the same for all: a plain value, or an array of equal ones.
+  std::optional<int> same_for_all_layers(std::string_view key) {
+    const auto full = name(key);
+    const GgufValue* value = file_.find(full);
+    if (!value || value->type != GgufType::array) return optional_whole(key);
+    if (size_of(value->element) == 0 || value->count == 0) file_.array(full, GgufType::i32);
+    const auto first = value->integer_element(0);
+    for (std::uint64_t i = 0; i < value->count; ++i) {
+      const auto here = value->integer_element(i);
+      if (!here || *here < 1 || *here > INT32_MAX) file_.fail("the key '" + full + "' holds no positive whole number for layer " + std::to_string(i));
+      if (here != first) {
+        file_.fail("the key '" + full + "' is " + std::to_string(*first) + " for layer 0 and " + std::to_string(*here) + " for layer " + std::to_string(i) +
+                   "; models whose layers differ are not supported");
+      }
+    }
+    return static_cast<int>(*first);
+  }
+  std::optional<double> optional_number(std::string_view key) { return file_.number(name(key)); }
+  std::optional<double> positive(std::string_view key) {
+    const auto value = optional_number(key);
+    if (value && !(*value > 0)) file_.fail("the key '" + name(key) + "' is " + std::to_string(*value) + "; it must be greater than 0");
+    return value;
+  }
+  double needed_positive(std::string_view key) {
+    const auto value = positive(key);
+    if (!value) file_.fail("the key '" + name(key) + "' is missing");
+    return *value;
+  }
+  // A feature that we do not have: the key may be there as long as it switches the feature off.
+  void must_be_zero(std::string_view key, std::string_view what) {
+    const auto value = optional_number(key);
+    if (value && *value != 0) file_.fail("the key '" + name(key) + "' is " + std::to_string(*value) + ": " + std::string(what) + " is not supported");
+  }
+  void harmless(std::string_view key) { name(key); }
+
+  void refuse_unknown() const {
+    for (const auto& [key, value] : file_.keys()) {
+      if (key.starts_with(prefix_) && !known_.contains(key)) {
+        file_.fail("the key " + in_marks(key) + " is not known; a feature that it may stand for would be dropped");
+      }
+    }
+  }
+  const Gguf& file() const { return file_; }
+
+ private:
+  const Gguf& file_;
+  std::string prefix_;
+  std::set<std::string, std::less<>> known_;
 };
-struct Weights {
-  Tensor embedding;                    // [vocab, hidden]
-  std::optional<Tensor> position{};    // [positions, hidden], present with Absolute
-  std::vector<LayerWeights> layers;
-  NormWeights final_norm;
-  std::optional<Tensor> head{};        // [vocab, hidden], present with UntiedHead
-  std::optional<Tensor> head_bias{};   // [vocab]
+
+inline std::optional<SlidingWindow> read_window(ArchitectureKeys& keys, std::string_view architecture, int layers, const Rope& rope) {
+  const bool gemma2 = architecture == "gemma2";
+  const bool gemma3 = architecture == "gemma3";
+  auto length = keys.optional_whole("attention.sliding_window", 0);
+  if (!length && gemma2) length = 4096;
+  if (!length && gemma3) keys.file().fail("the key 'gemma3.attention.sliding_window' is missing");
+  const auto local_theta = keys.positive("rope.freq_base_swa");
+  const auto pattern_key = keys.name("attention.sliding_window_pattern");
+  if (!length || *length == 0) return std::nullopt;
+
+  SlidingWindow window{.length = *length};
+  if (gemma2) window.full_every = 2;
+  if (gemma3) window.full_every = 6;
+  if (const GgufValue* pattern = keys.file().find(pattern_key)) {
+    if (pattern->type != GgufType::array) {
+      window.full_every = keys.optional_whole("attention.sliding_window_pattern");
+    } else {  // one bool a layer: true where the layer has the window
+      const GgufValue* bools = keys.file().array(pattern_key, GgufType::boolean);
+      if (bools->count != static_cast<std::uint64_t>(layers)) {
+        keys.file().fail("the key '" + pattern_key + "' has " + std::to_string(bools->count) + " elements, the model has " + std::to_string(layers) + " layers");
+      }
+      const auto slides = [&](int layer) { return *bools->integer_element(static_cast<std::uint64_t>(layer)) != 0; };
+      const auto follows = [&](std::optional<int> every) {
+        for (int layer = 0; layer < layers; ++layer) {
+          if (slides(layer) == (every && (layer + 1) % *every == 0)) return false;
+        }
+        return true;
+      };
+      // The family's own pattern first: a model too short to show it says the same as config.json, which names it.
+      if (!window.full_every || !follows(window.full_every)) {
+        int first = 0;
+        while (first < layers && slides(first)) ++first;
+        window.full_every = first < layers ? std::optional<int>(first + 1) : std::nullopt;
+      }
+      if (!follows(window.full_every)) keys.file().fail("the key '" + pattern_key + "' is no pattern in which every n-th layer sees all positions");
+    }
+  }
+  if (window.full_every == 1) return std::nullopt;
+  const Rope local{.theta = local_theta.value_or(gemma3 ? 10000.0 : rope.theta)};
+  if ((gemma3 || local_theta) && local != rope) window.rope = local;
+  return window;
+}
+
+// Files write 0 for "none".
+inline std::optional<double> read_soft_cap(ArchitectureKeys& keys, std::string_view key, std::optional<double> otherwise) {
+  const auto cap = keys.optional_number(key);
+  if (!cap) return otherwise;
+  if (*cap < 0) keys.file().fail("the key '" + keys.name(key) + "' is " + decimal(*cap) + "; a soft cap is positive, or 0 for none");
+  return *cap > 0 ? cap : std::nullopt;
+}
+
+inline Attention read_attention(ArchitectureKeys& keys, std::string_view architecture, int hidden, int layers) {
+  const auto heads = keys.same_for_all_layers("attention.head_count");
+  if (!heads) keys.file().fail("the key '" + keys.name("attention.head_count") + "' is missing");
+  const int kv_heads = keys.same_for_all_layers("attention.head_count_kv").value_or(*heads);
+  if (*heads % kv_heads != 0) {
+    keys.file().fail(std::to_string(*heads) + " query heads cannot share " + std::to_string(kv_heads) + " KV heads evenly");
+  }
+  const auto key_length = keys.optional_whole("attention.key_length");
+  const auto value_length = keys.optional_whole("attention.value_length");
+  if (!key_length && hidden % *heads != 0) {
+    keys.file().fail("the hidden size " + std::to_string(hidden) + " is no multiple of the " + std::to_string(*heads) + " heads, and no head size is given");
+  }
+  const int head_dim = key_length.value_or(hidden / *heads);
+  if (value_length.value_or(hidden / *heads) != head_dim) {
+    keys.file().fail("keys have the length " + std::to_string(head_dim) + " and values " + std::to_string(value_length.value_or(hidden / *heads)) +
+                     "; different lengths are not supported");
+  }
+  if (std::int64_t{*heads} * head_dim > INT32_MAX / 4) {
+    keys.file().fail(std::to_string(*heads) + " heads of " + std::to_string(head_dim) + " values are more than any model has");
+  }
+  Attention attention{.heads = *heads, .kv_heads = kv_heads, .head_dim = head_dim};
+
+  // Two of Gemma's sizes scale by hidden / heads instead; llama.cpp knows them by their number of layers, and so does the file format.
+  auto scale = keys.positive("attention.scale");
+  const bool gemma_27b = (architecture == "gemma2" && layers == 46) || (architecture == "gemma3" && layers == 62);
+  if (!scale && gemma_27b) scale = 1.0 / std::sqrt(static_cast<double>(hidden) / *heads);
+  if (scale && std::abs(*scale * std::sqrt(static_cast<double>(head_dim)) - 1.0) > 1e-6) attention.scale = scale;
+
+  attention.soft_cap = read_soft_cap(keys, "attn_logit_softcapping", architecture == "gemma2" ? std::optional(50.0) : std::nullopt);
+  return attention;
+}
+
+inline Norm read_norm(ArchitectureKeys& keys, bool layer_norm) {
+  if (layer_norm) return LayerNorm{.epsilon = keys.needed_positive("attention.layer_norm_epsilon")};
+  return RmsNorm{.epsilon = keys.needed_positive("attention.layer_norm_rms_epsilon")};
+}
+
+// Which optional parts there are is said by the tensors alone. All layers must agree.
+struct Presence {
+  bool qkv_bias, output_bias, mlp_bias, norm_bias;
+  bool operator==(const Presence&) const = default;
 };
+inline Presence presence(const GgufTensors& tensors, const Gguf& file, int layer) {
+  const auto all_or_none = [&](std::initializer_list<const char*> names) {
+    int found = 0, possible = 0;
+    std::string missing;
+    for (const char* name : names) {
+      const std::string block = "blk." + std::to_string(layer) + "." + name;
+      if (!tensors.has(block + ".weight")) continue;  // the plain MLP has no gate, a fused QKV no parts
+      ++possible;
+      if (tensors.has(block + ".bias")) ++found; else missing = block + ".bias";
+    }
+    if (found != 0 && found != possible) file.fail("the tensor '" + missing + "' is missing, though the matrices beside it have a bias");
+    return found != 0;
+  };
+  return {.qkv_bias = all_or_none({"attn_qkv", "attn_q", "attn_k", "attn_v"}),
+          .output_bias = all_or_none({"attn_output"}),
+          .mlp_bias = all_or_none({"ffn_gate", "ffn_up", "ffn_down"}),
+          .norm_bias = all_or_none({"attn_norm", "ffn_norm"})};
+}
+
+}  // namespace gguf_detail
+
+inline std::string read_gguf_architecture(const Gguf& file) {
+  const auto name = file.text("general.architecture");
+  if (!name) file.fail("the key 'general.architecture' is missing");
+  constexpr std::array<std::string_view, 5> known{"llama", "qwen2", "gpt2", "gemma2", "gemma3"};
+  if (std::ranges::find(known, *name) == known.end()) {
+    file.fail("unsupported architecture " + in_marks(*name) + "; llama, qwen2, gpt2, gemma2 and gemma3 are supported");
+  }
+  const auto type = file.text("general.type");
+  if (type && *type != "model") file.fail("the file is of the type " + in_marks(*type) + ", not a whole model");
+  const auto parts = file.integer("split.count", 0, INT32_MAX);
+  if (parts && *parts > 1) file.fail("the model is split into " + std::to_string(*parts) + " files; join them first");
+  return std::string(*name);
+}
+
+// Keys and presence of tensors to a spec. Shapes are checked afterwards, when the weights are looked up by it.
+inline Spec read_gguf_spec(const Gguf& file, GgufTensors& tensors) {
+  using namespace gguf_detail;
+  const std::string architecture = read_gguf_architecture(file);
+  const bool gpt2 = architecture == "gpt2";
+  const bool gemma = architecture.starts_with("gemma");
+  ArchitectureKeys keys(file, architecture);
+  keys.must_be_zero("expert_count", "a mixture of experts");
+  keys.must_be_zero("expert_used_count", "a mixture of experts");
+  keys.must_be_zero("attention.max_alibi_bias", "ALiBi");
+  keys.must_be_zero("attention.clamp_kqv", "clamping of Q, K and V");
+  for (const auto* name : {"vocab_size", "tensor_data_layout", "rope.scaling.finetuned"}) keys.harmless(name);
+  if (file.flag(keys.name("attention.causal")) == false) file.fail("attention that is not causal is not supported");
+  if (file.flag(keys.name("use_parallel_residual")) == true) file.fail("parallel residuals are not supported");
+
+  const int hidden = keys.whole("embedding_length");
+  const int layers = keys.whole("block_count");
+  const int context = keys.whole("context_length");
+  const auto width = keys.same_for_all_layers("feed_forward_length");
+  if (!width) file.fail("the key '" + keys.name("feed_forward_length") + "' is missing");
+  if (static_cast<std::size_t>(layers) > file.tensors().size()) {
+    file.fail("the key '" + keys.name("block_count") + "' is " + std::to_string(layers) + ", the file has only " + std::to_string(file.tensors().size()) + " tensors");
+  }
+  const Tensor embedding = tensors.any("token_embd.weight");
+  if (embedding.rows > INT32_MAX) file.fail("the tensor 'token_embd.weight' has " + std::to_string(embedding.rows) + " rows");
+
+  Spec spec{.hidden = hidden, .layers = layers, .vocab = static_cast<int>(embedding.rows), .context = context,
+            .attention = read_attention(keys, architecture, hidden, layers), .position = Absolute{context}, .norm = read_norm(keys, gpt2),
+            .mlp = PlainMlp{.width = *width, .activation = Activation::gelu_tanh}, .head = TiedHead{}};
+  if (!gpt2) spec.position = read_rope(keys, tensors, spec.attention.head_dim);
+  if (!gpt2) spec.mlp = GatedMlp{.width = *width, .activation = gemma ? Activation::gelu_tanh : Activation::silu};
+  if (const auto* rope = std::get_if<Rope>(&spec.position)) spec.attention.window = read_window(keys, architecture, layers, *rope);
+  if (gemma) {
+    spec.after_norms = true;
+    spec.embedding_scale = std::sqrt(static_cast<double>(hidden));
+  }
+  spec.attention.qk_norm = architecture == "gemma3";
+  spec.logit_soft_cap = read_soft_cap(keys, "final_logit_softcapping", architecture == "gemma2" ? std::optional(30.0) : std::nullopt);
+  keys.refuse_unknown();
+
+  const Presence first = presence(tensors, file, 0);
+  for (int layer = 1; layer < layers; ++layer) {
+    if (presence(tensors, file, layer) != first) file.fail("layer " + std::to_string(layer) + " has other biases than layer 0; layers that differ are not supported");
+  }
+  spec.attention.qkv_bias = first.qkv_bias;
+  spec.attention.output_bias = first.output_bias;
+  std::visit([&](auto& mlp) { mlp.bias = first.mlp_bias; }, spec.mlp);
+  if (auto* norm = std::get_if<LayerNorm>(&spec.norm)) norm->bias = first.norm_bias;
+
+  const bool head_bias = tensors.has("output.bias");
+  spec.head = TiedHead{.bias = head_bias};
+  if (tensors.has("output.weight")) {
+    const Tensor head = tensors.matrix("output.weight", spec.vocab, hidden);
+    if (!same_values(head, embedding)) spec.head = UntiedHead{.bias = head_bias};
+  }
+  return spec;
+}
 
 }  // namespace diecast
 
 // ---- diecast/files/model.hpp
 // What a model file says, whichever its container: the spec, the weights, the tokenizer's tables, the chat template
 // and the generation defaults. Plain data; the readers (gguf_model.hpp, hf_folder.hpp) fill it.
+
+#include <functional>
 
 namespace diecast {
 
@@ -359,6 +1807,7 @@ struct TokenizerTables {
   std::optional<int> bos, eos, unknown, pad;
   std::optional<bool> add_bos, add_eos;   // absent: the file says nothing
   std::optional<bool> add_space_prefix;
+  std::optional<bool> legacy;             // SentencePiece: the space prefix after every marker too (transformers' word); absent: yes
 };
 
 struct GenerationDefaults {               // generation_config.json's names; absent: the file says nothing
@@ -378,6 +1827,281 @@ struct Model {
   GenerationDefaults generation;
   Weights weights;
 };
+
+// Asked by a reader as soon as spec and formats are known, before anything of the weights' size is allocated: it throws to refuse the file.
+using AcceptModel = std::function<void(const Spec&, std::span<const Format>)>;
+
+}  // namespace diecast
+
+// ---- diecast/files/gguf_tokenizer.hpp
+// The tokenizer's tables, chat template and end-of-text ids out of a GGUF file; a vocabulary-only file will do.
+// Source: the "tokenizer.ggml" keys of the GGUF format text; llama.cpp's llama-vocab for what an absent key means.
+
+namespace diecast {
+
+namespace gguf_detail {
+
+inline std::string vocabulary_key(std::string_view name) { return "tokenizer.ggml." + std::string(name); }
+
+inline std::optional<int> token_id(const Gguf& file, std::string_view name, std::size_t vocabulary) {
+  const auto key = vocabulary_key(name);
+  const auto id = file.integer(key, 0, INT32_MAX);
+  if (!id) return std::nullopt;
+  if (static_cast<std::size_t>(*id) >= vocabulary) {
+    file.fail("the key '" + key + "' is " + std::to_string(*id) + ", the vocabulary has " + std::to_string(vocabulary) + " ids");
+  }
+  return static_cast<int>(*id);
+}
+
+inline void check_length(const Gguf& file, const std::string& key, std::uint64_t found, std::size_t pieces) {
+  if (found != pieces) {
+    file.fail("the key '" + key + "' has " + std::to_string(found) + " elements, 'tokenizer.ggml.tokens' has " + std::to_string(pieces));
+  }
+}
+
+inline std::vector<std::string> strings(const GgufValue& array) {
+  std::vector<std::string> result;
+  result.reserve(static_cast<std::size_t>(array.count));  // each takes at least 8 bytes of the file: checked when it was read
+  array.for_each_string([&](std::size_t, std::string_view text) { result.emplace_back(text); });
+  return result;
+}
+
+inline void read_kinds(const Gguf& file, TokenizerTables& tables) {
+  const auto key = vocabulary_key("token_type");
+  tables.kinds.assign(tables.pieces.size(), TokenKind::normal);
+  const GgufValue* kinds = file.find(key);
+  if (!kinds) return;
+  if (kinds->type != GgufType::array || (kinds->element != GgufType::i32 && kinds->element != GgufType::u32)) file.array(key, GgufType::i32);
+  check_length(file, key, kinds->count, tables.pieces.size());
+  for (std::size_t id = 0; id < tables.kinds.size(); ++id) {
+    const auto number = kinds->integer_element(id);
+    if (!number || *number < 1 || *number > 6) {
+      file.fail("the key '" + key + "' gives token " + std::to_string(id) + " the unknown kind " + std::to_string(number.value_or(-1)));
+    }
+    tables.kinds[id] = static_cast<TokenKind>(*number);
+    const bool special = tables.kinds[id] == TokenKind::control;
+    if ((special || tables.kinds[id] == TokenKind::user_defined) && !tables.pieces[id].empty()) {
+      tables.added.push_back({.id = static_cast<int>(id), .content = tables.pieces[id], .special = special});
+    }
+  }
+}
+
+// Llama 3's rule, which GGUF states only through the pre-tokenizer's name: whole pieces win over merges, and the text begins with BOS.
+inline bool is_llama3(std::string_view pre_tokenizer) {
+  constexpr std::array<std::string_view, 3> names{"llama-bpe", "llama3", "llama-v3"};
+  return std::ranges::find(names, pre_tokenizer) != names.end();
+}
+
+}  // namespace gguf_detail
+
+inline TokenizerTables read_gguf_tokenizer(const Gguf& file) {
+  using namespace gguf_detail;
+  TokenizerTables tables;
+  const auto model = file.text(vocabulary_key("model"));
+  if (!model) file.fail("the key 'tokenizer.ggml.model' is missing: the file has no tokenizer");
+  const GgufValue* tokens = file.array(vocabulary_key("tokens"), GgufType::string);
+  if (*model != "gpt2" && *model != "llama") file.fail("unsupported tokenizer " + in_marks(*model) + "; 'gpt2' (byte-level BPE) and 'llama' (SentencePiece) are read");
+  if (!tokens || tokens->count == 0) file.fail("the key 'tokenizer.ggml.tokens' is missing or empty");
+  if (tokens->count > static_cast<std::uint64_t>(INT32_MAX)) file.fail("the vocabulary has " + std::to_string(tokens->count) + " pieces");
+  tables.pieces = strings(*tokens);
+  const std::size_t vocabulary = tables.pieces.size();
+  read_kinds(file, tables);
+
+  if (*model == "gpt2") {
+    tables.family = TokenizerTables::Family::byte_level_bpe;
+    tables.pre_tokenizer = file.text(vocabulary_key("pre")).value_or("default");
+    const GgufValue* merges = file.array(vocabulary_key("merges"), GgufType::string);
+    if (!merges) file.fail("the key 'tokenizer.ggml.merges' is missing; byte-level BPE cannot work without it");
+    tables.merges = strings(*merges);
+    tables.ignore_merges = is_llama3(tables.pre_tokenizer);
+  } else {
+    tables.family = TokenizerTables::Family::sentencepiece;
+    const auto key = vocabulary_key("scores");
+    const GgufValue* scores = file.array(key, GgufType::f32);
+    if (!scores) file.fail("the key '" + key + "' is missing; SentencePiece cannot work without it");
+    check_length(file, key, scores->count, vocabulary);
+    tables.scores.resize(vocabulary);
+    std::memcpy(tables.scores.data(), scores->bytes.data(), vocabulary * sizeof(float));
+  }
+
+  tables.bos = token_id(file, "bos_token_id", vocabulary);
+  tables.eos = token_id(file, "eos_token_id", vocabulary);
+  tables.unknown = token_id(file, "unknown_token_id", vocabulary);
+  tables.pad = token_id(file, "padding_token_id", vocabulary);
+  tables.add_bos = file.flag(vocabulary_key("add_bos_token"));
+  tables.add_eos = file.flag(vocabulary_key("add_eos_token"));
+  tables.add_space_prefix = file.flag(vocabulary_key("add_space_prefix"));
+  if (!tables.add_bos && *model == "gpt2" && is_llama3(tables.pre_tokenizer)) tables.add_bos = true;
+  return tables;
+}
+inline TokenizerTables read_gguf_tokenizer(const std::string& path) { return read_gguf_tokenizer(Gguf::open(path)); }
+
+inline std::optional<std::string> read_gguf_chat_template(const Gguf& file) {
+  const auto text = file.text("tokenizer.chat_template");
+  return text ? std::optional<std::string>(*text) : std::nullopt;
+}
+
+// Every id that ends an answer, ascending: the union over all keys that name one.
+inline std::vector<int> read_gguf_eos(const Gguf& file, std::size_t vocabulary) {
+  std::vector<int> ids;
+  for (const auto* name : {"eos_token_id", "eot_token_id", "eom_token_id"}) {
+    if (const auto id = gguf_detail::token_id(file, name, vocabulary)) ids.push_back(*id);
+  }
+  const auto key = gguf_detail::vocabulary_key("eos_token_ids");
+  if (const GgufValue* list = file.find(key)) {
+    if (list->type != GgufType::array) file.array(key, GgufType::i32);
+    for (std::uint64_t i = 0; i < list->count; ++i) {
+      if (list->element == GgufType::string || list->element == GgufType::array) file.array(key, GgufType::i32);
+      const auto id = list->integer_element(i);
+      if (!id || *id < 0 || static_cast<std::uint64_t>(*id) >= vocabulary) {
+        file.fail("the key '" + key + "' holds " + (id ? std::to_string(*id) : "no whole number") + ", the vocabulary has " + std::to_string(vocabulary) + " ids");
+      }
+      ids.push_back(static_cast<int>(*id));
+    }
+  }
+  std::ranges::sort(ids);
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+}  // namespace diecast
+
+// ---- diecast/files/gguf_weights.hpp
+// The weights of a GGUF file under the library's names and in its orientation. Nothing is copied except Q and K of llama files,
+// and those only after every tensor has been found with its shape.
+// Source: the tensor names of the GGUF format text; llama.cpp's converter for the order of rows.
+
+namespace diecast {
+namespace gguf_detail {
+
+class WeightReader {
+ public:
+  WeightReader(const Gguf& file, GgufTensors& tensors, const Spec& spec) : file_(file), tensors_(tensors), spec_(spec) {}
+
+  Weights all() {
+    Weights weights;
+    weights.embedding = tensors_.matrix("token_embd.weight", spec_.vocab, spec_.hidden);
+    if (const auto* absolute = std::get_if<Absolute>(&spec_.position)) {
+      weights.position = tensors_.matrix("position_embd.weight", absolute->positions, spec_.hidden);
+    }
+    weights.final_norm = norm("output_norm", spec_.hidden);
+    if (std::holds_alternative<UntiedHead>(spec_.head)) weights.head = tensors_.matrix("output.weight", spec_.vocab, spec_.hidden);
+    if (std::visit([](const auto& head) { return head.bias; }, spec_.head)) weights.head_bias = tensors_.vector("output.bias", spec_.vocab);
+    for (int i = 0; i < spec_.layers; ++i) weights.layers.push_back(layer("blk." + std::to_string(i) + "."));
+    return weights;
+  }
+
+ private:
+  NormWeights norm(const std::string& name, std::int64_t size) {
+    NormWeights result{.weight = tensors_.vector(name + ".weight", size)};
+    const auto* layer_norm = std::get_if<LayerNorm>(&spec_.norm);
+    if (layer_norm && layer_norm->bias) result.bias = tensors_.vector(name + ".bias", size);
+    return result;
+  }
+  LinearWeights linear(const std::string& name, std::int64_t out, std::int64_t in, bool bias) {
+    LinearWeights result{.weight = tensors_.matrix(name + ".weight", out, in)};
+    if (bias) result.bias = tensors_.vector(name + ".bias", out);
+    return result;
+  }
+  LinearWeights slice(const LinearWeights& whole, std::int64_t first, std::int64_t rows) {
+    LinearWeights part{.weight = row_slice(whole.weight, first, rows)};
+    if (whole.bias) part.bias = as_row(row_slice(as_column(file_, *whole.bias), first, rows));
+    return part;
+  }
+
+  LayerWeights layer(const std::string& block) {
+    const Attention& attention = spec_.attention;
+    const std::int64_t hidden = spec_.hidden;
+    const std::int64_t q_rows = std::int64_t{attention.heads} * attention.head_dim;
+    const std::int64_t kv_rows = std::int64_t{attention.kv_heads} * attention.head_dim;
+    LayerWeights layer;
+    layer.attention_norm = norm(block + "attn_norm", hidden);
+    if (tensors_.has(block + "attn_qkv.weight")) {
+      const auto fused = linear(block + "attn_qkv", q_rows + 2 * kv_rows, hidden, attention.qkv_bias);
+      layer.q = slice(fused, 0, q_rows);
+      layer.k = slice(fused, q_rows, kv_rows);
+      layer.v = slice(fused, q_rows + kv_rows, kv_rows);
+    } else {
+      layer.q = linear(block + "attn_q", q_rows, hidden, attention.qkv_bias);
+      layer.k = linear(block + "attn_k", kv_rows, hidden, attention.qkv_bias);
+      layer.v = linear(block + "attn_v", kv_rows, hidden, attention.qkv_bias);
+    }
+    layer.output = linear(block + "attn_output", hidden, q_rows, attention.output_bias);
+    if (attention.qk_norm) {
+      layer.q_norm = tensors_.vector(block + "attn_q_norm.weight", attention.head_dim);
+      layer.k_norm = tensors_.vector(block + "attn_k_norm.weight", attention.head_dim);
+    }
+    if (spec_.after_norms) {
+      layer.after_attention = norm(block + "post_attention_norm", hidden);
+      layer.after_mlp = norm(block + "post_ffw_norm", hidden);
+    }
+    layer.mlp_norm = norm(block + "ffn_norm", hidden);
+    const auto [width, bias] = std::visit([](const auto& mlp) { return std::pair(std::int64_t{mlp.width}, mlp.bias); }, spec_.mlp);
+    if (std::holds_alternative<GatedMlp>(spec_.mlp)) layer.gate = linear(block + "ffn_gate", width, hidden, bias);
+    layer.up = linear(block + "ffn_up", width, hidden, bias);
+    layer.down = linear(block + "ffn_down", hidden, width, bias);
+    return layer;
+  }
+
+  const Gguf& file_;
+  GgufTensors& tensors_;
+  const Spec& spec_;
+};
+
+}  // namespace gguf_detail
+
+// Every tensor that the spec needs, as the file has it.
+inline Weights read_gguf_weights(const Gguf& file, GgufTensors& tensors, const Spec& spec) {
+  return gguf_detail::WeightReader(file, tensors, spec).all();
+}
+
+// Moves the rows of Q and K, and the values of their biases, from neighbouring RoPE pairs to halves.
+inline void move_pairs_to_halves(const Gguf& file, Weights& weights, const Spec& spec) {
+  using namespace gguf_detail;
+  const int head_dim = spec.attention.head_dim;
+  const int rotary_dim = std::get<Rope>(spec.position).rotary_dim.value_or(head_dim);
+  for (LayerWeights& layer : weights.layers) {
+    for (LinearWeights* linear : {&layer.q, &layer.k}) {
+      linear->weight = pairs_to_halves(linear->weight, head_dim, rotary_dim);
+      if (linear->bias) linear->bias = as_row(pairs_to_halves(as_column(file, *linear->bias), head_dim, rotary_dim));
+    }
+  }
+}
+
+}  // namespace diecast
+
+// ---- diecast/files/gguf_model.hpp
+// A whole model out of a GGUF file: spec, weights, tokenizer, chat template, generation defaults.
+
+namespace diecast {
+
+inline Model read_gguf(const Gguf& file, const AcceptModel& accept = {}) {
+  Model model;
+  model.path = file.where();
+  model.architecture = read_gguf_architecture(file);
+  model.name = file.text("general.name").value_or("");
+  if (file.tensors().empty()) file.fail("the file has no tensors: it holds a vocabulary only");
+  GgufTensors tensors(file);
+  model.spec = read_gguf_spec(file, tensors);
+  model.weights = read_gguf_weights(file, tensors, model.spec);
+  tensors.refuse_leftovers(model.architecture);
+  model.tokenizer = read_gguf_tokenizer(file);
+  if (model.tokenizer.pieces.size() > static_cast<std::size_t>(model.spec.vocab)) {
+    file.fail("the tokenizer has " + std::to_string(model.tokenizer.pieces.size()) + " ids, the embedding only " + std::to_string(model.spec.vocab) + " rows");
+  }
+  model.chat_template = read_gguf_chat_template(file);
+  model.generation.eos = read_gguf_eos(file, model.tokenizer.pieces.size());
+  if (accept) {
+    std::vector<Format> formats;
+    for (const GgufTensor& tensor : file.tensors())
+      if (std::find(formats.begin(), formats.end(), tensor.format) == formats.end()) formats.push_back(tensor.format);
+    accept(model.spec, formats);
+  }
+  // Of the architectures read here, llama alone is stored for turning neighbouring pairs. Last, because it is what takes memory.
+  if (model.architecture == "llama") move_pairs_to_halves(file, model.weights, model.spec);
+  return model;
+}
+inline Model read_gguf(const std::string& path, const AcceptModel& accept = {}) { return read_gguf(Gguf::open(path), accept); }
 
 }  // namespace diecast
 
@@ -404,6 +2128,7521 @@ inline PromptText plain_text(std::string text) {
   PromptText prompt{std::move(text), {}};
   if (!prompt.text.empty()) prompt.typed.push_back({0, prompt.text.size()});
   return prompt;
+}
+
+}  // namespace diecast
+
+// ---- diecast/chat/text.hpp
+// A string that knows which of its bytes somebody typed.
+// Every operation of the template language builds its result from slices of these, so that what came from a message is still
+// marked when it reaches the prompt: a marker inside content can never become a control token, whatever the template does.
+
+namespace diecast::chat {
+
+class Text {
+ public:
+  Text() = default;
+  static Text plain(std::string bytes) { return Text(std::move(bytes), {}); }
+  static Text all_typed(std::string bytes) {
+    std::vector<Range> typed;
+    if (!bytes.empty()) typed.push_back({0, bytes.size()});
+    return Text(std::move(bytes), std::move(typed));
+  }
+
+  std::string_view view() const noexcept { return bytes_; }
+  const std::string& bytes() const noexcept { return bytes_; }
+  std::size_t size() const noexcept { return bytes_.size(); }
+  bool empty() const noexcept { return bytes_.empty(); }
+  const std::vector<Range>& typed() const noexcept { return typed_; }
+
+  bool any_typed() const noexcept { return !typed_.empty(); }
+  bool any_typed(std::size_t begin, std::size_t end) const noexcept {
+    const auto range = first_after(begin);
+    return range != typed_.end() && range->begin < end;
+  }
+
+  void append(std::string_view bytes, bool is_typed) {
+    if (bytes.empty()) return;
+    if (is_typed) mark(bytes_.size(), bytes_.size() + bytes.size());
+    bytes_.append(bytes);
+  }
+
+  void append(const Text& other, std::size_t begin, std::size_t end) {
+    if (begin >= end) return;
+    const std::size_t base = bytes_.size();
+    for (auto range = other.first_after(begin); range != other.typed_.end() && range->begin < end; ++range) {
+      mark(base + (std::max)(range->begin, begin) - begin, base + (std::min)(range->end, end) - begin);
+    }
+    bytes_.append(other.bytes_, begin, end - begin);
+  }
+
+  Text slice(std::size_t begin, std::size_t end) const {
+    Text part;
+    part.append(*this, begin, end);
+    return part;
+  }
+
+  PromptText to_prompt() && { return {std::move(bytes_), std::move(typed_)}; }
+
+ private:
+  Text(std::string bytes, std::vector<Range> typed) : bytes_(std::move(bytes)), typed_(std::move(typed)) {}
+
+  std::vector<Range>::const_iterator first_after(std::size_t begin) const noexcept {
+    return std::upper_bound(typed_.begin(), typed_.end(), begin, [](std::size_t at, const Range& range) { return at < range.end; });
+  }
+
+  void mark(std::size_t begin, std::size_t end) {
+    if (!typed_.empty() && typed_.back().end == begin) {
+      typed_.back().end = end;
+    } else {
+      typed_.push_back({begin, end});
+    }
+  }
+
+  std::string bytes_;
+  std::vector<Range> typed_;  // ascending, disjoint, not touching, not empty
+};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/budget.hpp
+// What one rendering may use. A template is part of a downloaded file: it may neither loop for ever nor eat memory.
+// Bytes are counted as they are built and never given back, so the limit bounds the memory and the copying at once.
+
+namespace diecast {
+
+struct RenderLimits {
+  std::uint64_t steps = 20'000'000;        // evaluated nodes and visited items
+  std::size_t bytes = std::size_t{256} << 20;    // text and items built, those thrown away too
+  std::size_t output = std::size_t{64} << 20;    // bytes of the prompt
+  int depth = 250;                         // expressions, statements and calls inside each other
+};
+
+namespace chat {
+
+// Thrown by operations that do not know where in the template they are; the interpreter adds the line and the column.
+struct Failure : Error {
+  using Error::Error;
+};
+
+[[noreturn]] inline void fail(const std::string& sentence) { throw Failure(sentence); }
+
+class Budget {
+ public:
+  explicit Budget(const RenderLimits& limits) : limits_(limits) {}
+
+  void step(std::uint64_t count = 1) {
+    steps_ += count;
+    if (steps_ > limits_.steps || steps_ < count) {
+      fail("the rendering takes more than " + std::to_string(limits_.steps) + " steps, the limit for a chat template");
+    }
+  }
+
+  void build(std::size_t bytes) {
+    if (bytes > limits_.bytes - bytes_) {
+      fail("the rendering builds more than " + std::to_string(limits_.bytes) + " bytes, the limit for a chat template");
+    }
+    bytes_ += bytes;
+  }
+
+  const RenderLimits& limits() const noexcept { return limits_; }
+
+ private:
+  RenderLimits limits_;
+  std::uint64_t steps_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+// The only way to build text while rendering: each byte is paid before it is written.
+class TextBuilder {
+ public:
+  explicit TextBuilder(Budget& budget) : budget_(&budget) {}
+
+  TextBuilder& add(std::string_view bytes, bool is_typed = false) {
+    budget_->build(bytes.size());
+    text_.append(bytes, is_typed);
+    return *this;
+  }
+  TextBuilder& add(const Text& text) { return add(text, 0, text.size()); }
+  TextBuilder& add(const Text& text, std::size_t begin, std::size_t end) {
+    if (begin < end) {
+      budget_->build(end - begin + sizeof(Range) * 2);
+      text_.append(text, begin, end);
+    }
+    return *this;
+  }
+  TextBuilder& repeat(const Text& text, std::size_t count) {
+    for (std::size_t i = 0; i < count && !text.empty(); ++i) add(text);
+    return *this;
+  }
+
+  std::size_t size() const noexcept { return text_.size(); }
+  const Text& text() const noexcept { return text_; }
+  Text take() { return std::exchange(text_, Text{}); }
+  Budget& budget() const noexcept { return *budget_; }
+
+ private:
+  Budget* budget_;
+  Text text_;
+};
+
+}  // namespace chat
+}  // namespace diecast
+
+// ---- diecast/chat/node.hpp
+// The syntax tree of a chat template: flat nodes that name each other by index and their text by offsets into the source.
+// Nothing in it owns memory, so one parser fills it at run time and, as a constant, at compile time.
+
+namespace diecast::chat {
+
+using Index = std::uint32_t;  // 0 is "no node"
+
+enum class NodeKind : std::uint8_t {
+  nothing,
+  // statements, chained by `next`
+  data,          // text [at, at + length)
+  print,         // a: expressions, chained
+  if_,           // a: condition, b: body, c: the rest; op 1: the rest is one `elif`
+  for_,          // a: target, b: iterable and, as its next, the filter; c: body, d: else; op 1: recursive
+  set,           // a: target, b: value
+  set_block,     // a: target, b: filters or 0, c: body
+  macro,         // name; a: parameters, c: body; op: flags below
+  call_block,    // a: call, b: parameters, c: body; op: flags below
+  filter_block,  // b: filters, c: body
+  with,          // a: targets, b: values, c: body
+  generation,    // c: body
+  block,         // name; c: body; op 1: scoped
+  autoescape,    // a: value, c: body
+  break_,
+  continue_,
+  load,  // include, import, from, extends: there is nothing to load from
+  // expressions
+  name,
+  string,   // inside of the quotes; a: the literal that follows, to be appended
+  integer,
+  real,
+  true_,
+  false_,
+  none,
+  list,         // a: items
+  tuple,        // a: items
+  dict,         // a: key, value, key, value, ...
+  attribute,    // name; a: object
+  item,         // a: object, b: index
+  slice,        // a, b, c: start, stop, step or 0
+  call,         // a: callee, b: arguments
+  keyword,      // name; a: value; an argument
+  star,         // a: value; an argument
+  double_star,  // a: value; an argument
+  parameter,    // name; a: default or 0
+  filter,       // name; a: input or 0, b: arguments
+  test,         // name; a: input, b: arguments; op 1: negated
+  not_,
+  negative,
+  positive,
+  and_,     // a, b
+  or_,      // a, b
+  binary,   // op, a, b
+  concat,   // a: operands
+  compare,  // a: first operand, b: `operand` nodes
+  operand,  // op; a
+  condition  // a: test, b: then, c: else or 0
+};
+
+enum class Operator : std::uint8_t { none, add, sub, mul, div, floordiv, mod, pow, eq, ne, lt, le, gt, ge, in, not_in };
+
+// What the body of a macro mentions, and so accepts.
+inline constexpr std::uint8_t uses_varargs = 1;
+inline constexpr std::uint8_t uses_kwargs = 2;
+inline constexpr std::uint8_t uses_caller = 4;
+
+struct Node {
+  NodeKind kind = NodeKind::nothing;
+  std::uint8_t op = 0;
+  std::uint32_t at = 0;      // offset into the source
+  std::uint32_t length = 0;  // of the name or the literal
+  Index a = 0;
+  Index b = 0;
+  Index c = 0;
+  Index d = 0;
+  Index next = 0;
+};
+
+enum class SyntaxError : std::uint8_t {
+  none,
+  unexpected_character,
+  unexpected_token,
+  unexpected_end,
+  unclosed_comment,
+  unclosed_raw,
+  unclosed_string,
+  unbalanced_bracket,
+  bad_escape,
+  bad_number,
+  bad_target,
+  bad_arguments,
+  default_then_no_default,
+  call_expected,
+  chained_test,
+  unknown_tag,
+  stray_end_tag,
+  loop_control_outside,
+  too_deep,
+  too_long
+};
+
+struct Place {
+  std::uint32_t line = 1;
+  std::uint32_t column = 1;  // in bytes
+};
+
+constexpr Place place_of(std::string_view source, std::size_t at) {
+  Place place;
+  for (std::size_t i = 0; i < at && i < source.size(); ++i) {
+    const bool line_break = source[i] == '\n' || (source[i] == '\r' && !(i + 1 < source.size() && source[i + 1] == '\n'));
+    if (line_break) {
+      ++place.line;
+      place.column = 1;
+    } else {
+      ++place.column;
+    }
+  }
+  return place;
+}
+
+struct Diagnosis {
+  SyntaxError kind = SyntaxError::none;
+  std::uint32_t at = 0;
+};
+
+// A parsed template as the interpreter sees it; source and nodes belong to somebody else.
+struct Tree {
+  std::string_view source;
+  const Node* nodes = nullptr;
+  std::size_t size = 0;
+  Index root = 0;  // first statement
+};
+
+// Nodes of a fixed number: for the compiler, first with room to spare, then exact.
+template <std::size_t Capacity>
+struct FixedNodes {
+  std::array<Node, Capacity == 0 ? 1 : Capacity> nodes{};
+  std::size_t size = 0;
+  bool full = false;
+
+  constexpr Index push(const Node& node) {
+    if (size == Capacity) {
+      full = true;
+      return 0;
+    }
+    nodes[size] = node;
+    return static_cast<Index>(size++);
+  }
+  constexpr Node& operator[](Index index) { return nodes[index]; }
+  constexpr const Node& operator[](Index index) const { return nodes[index]; }
+};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/utf8.hpp
+// Code points in UTF-8, as Python counts them: an index, a length, a slice of the template language means code points.
+// A byte that is not valid UTF-8 counts as one character, so no text is out of reach. White space is Python's str.isspace().
+
+namespace diecast::chat {
+
+struct CodePoint {
+  char32_t value;
+  std::uint32_t length;  // in bytes, at least 1
+};
+
+// Invalid bytes come back as 0xDC00 + byte, a lone surrogate, which no valid text contains.
+constexpr CodePoint decode_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto lead = byte(at);
+  if (lead < 0x80) return {lead, 1};
+  const std::uint32_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  const CodePoint invalid{static_cast<char32_t>(0xDC00 + lead), 1};
+  if (lead < 0xC2 || lead > 0xF4 || at + length > text.size()) return invalid;
+  char32_t value = static_cast<char32_t>(lead & (0xFF >> (length + 1)));
+  for (std::uint32_t i = 1; i < length; ++i) {
+    const auto next = byte(at + i);
+    if ((next & 0xC0) != 0x80) return invalid;
+    value = (value << 6) | static_cast<char32_t>(next & 0x3F);
+  }
+  const char32_t least = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000;
+  if (value < least || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) return invalid;
+  return {value, length};
+}
+
+// Where the character that ends before `at` begins.
+constexpr std::size_t previous_start(std::string_view text, std::size_t at) {
+  for (std::size_t back = 2; back <= 4 && back <= at; ++back) {
+    if (decode_at(text, at - back).length == back) return at - back;
+    if ((static_cast<unsigned char>(text[at - back]) & 0xC0) != 0x80) break;
+  }
+  return at - 1;
+}
+
+constexpr std::size_t count_code_points(std::string_view text) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size(); at += decode_at(text, at).length) ++count;
+  return count;
+}
+
+inline void append_utf8(std::string& out, char32_t c) {
+  const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(static_cast<unsigned char>(byte))); };
+  if (c >= 0xDC80 && c <= 0xDCFF) {  // an invalid byte goes back as it came
+    put(c - 0xDC00);
+  } else if (c < 0x80) {
+    put(c);
+  } else if (c < 0x800) {
+    put(0xC0 | (c >> 6));
+    put(0x80 | (c & 0x3F));
+  } else if (c < 0x10000) {
+    put(0xE0 | (c >> 12));
+    put(0x80 | ((c >> 6) & 0x3F));
+    put(0x80 | (c & 0x3F));
+  } else {
+    put(0xF0 | (c >> 18));
+    put(0x80 | ((c >> 12) & 0x3F));
+    put(0x80 | ((c >> 6) & 0x3F));
+    put(0x80 | (c & 0x3F));
+  }
+}
+
+constexpr bool is_space(char32_t c) {
+  if (c < 0x80) return c == ' ' || (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x1F);
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
+         c == 0x205F || c == 0x3000;
+}
+
+constexpr std::size_t skip_space(std::string_view text, std::size_t at, std::size_t end) {
+  while (at < end) {
+    const CodePoint c = decode_at(text, at);
+    if (!is_space(c.value)) break;
+    at += c.length;
+  }
+  return at;
+}
+
+constexpr std::size_t skip_space_back(std::string_view text, std::size_t begin, std::size_t at) {
+  while (at > begin) {
+    const std::size_t before = previous_start(text, at);
+    if (before < begin || !is_space(decode_at(text, before).value)) break;
+    at = before;
+  }
+  return at;
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/lexer.hpp
+// Cuts a template into tokens: text, tags, and the words inside of tags. White space control as HF transformers sets it up:
+// trim_blocks (the line break after a block tag goes) and lstrip_blocks (blanks before a block tag that opens its line go).
+// Written so that the compiler can run it: tokens are offsets, errors are values.
+
+namespace diecast::chat {
+
+enum class TokenKind : std::uint8_t {
+  end,
+  data,
+  print_begin,
+  print_end,
+  block_begin,
+  block_end,
+  name,
+  string,
+  integer,
+  real,
+  plus,
+  minus,
+  star,
+  star_star,
+  slash,
+  slash_slash,
+  percent,
+  tilde,
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  assign,
+  dot,
+  comma,
+  colon,
+  pipe,
+  semicolon,
+  left_paren,
+  right_paren,
+  left_bracket,
+  right_bracket,
+  left_brace,
+  right_brace
+};
+
+// Names that steer an expression. Everything else is known by its letters.
+enum class Word : std::uint8_t { other, and_, or_, not_, in, is, if_, else_, true_, false_, none };
+
+struct Token {
+  TokenKind kind = TokenKind::end;
+  Word word = Word::other;
+  std::uint32_t at = 0;
+  std::uint32_t length = 0;
+};
+
+namespace lexing {
+
+inline constexpr std::uint8_t name_start = 1;
+inline constexpr std::uint8_t digit = 2;
+inline constexpr std::uint8_t blank = 4;
+inline constexpr std::uint8_t wide = 8;  // not ASCII: a letter, or white space by its code point
+
+inline constexpr std::array<std::uint8_t, 256> classes = [] {
+  std::array<std::uint8_t, 256> table{};
+  for (std::size_t c = 0; c < 256; ++c) {
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_') table[c] = name_start;
+    if (c >= 0x80) table[c] = wide;
+    if (c >= '0' && c <= '9') table[c] = digit;
+    if (c == ' ' || (c >= 9 && c <= 13)) table[c] = blank;
+  }
+  return table;
+}();
+
+constexpr std::uint8_t class_of(char c) { return classes[static_cast<unsigned char>(c)]; }
+
+constexpr Word word_of(std::string_view name) {
+  switch (name.size()) {
+    case 2:
+      if (name[0] == 'i') return name[1] == 'f' ? Word::if_ : name[1] == 's' ? Word::is : name[1] == 'n' ? Word::in : Word::other;
+      return name == "or" ? Word::or_ : Word::other;
+    case 3: return name == "and" ? Word::and_ : name == "not" ? Word::not_ : Word::other;
+    case 4:
+      switch (name[0]) {
+        case 't':
+        case 'T': return name.substr(1) == "rue" ? Word::true_ : Word::other;
+        case 'n':
+        case 'N': return name.substr(1) == "one" ? Word::none : Word::other;
+        default: return name == "else" ? Word::else_ : Word::other;
+      }
+    case 5: return (name[0] == 'f' || name[0] == 'F') && name.substr(1) == "alse" ? Word::false_ : Word::other;
+    default: return Word::other;
+  }
+}
+
+constexpr bool is_break(char c) { return c == '\n' || c == '\r'; }
+
+}  // namespace lexing
+
+class Lexer {
+ public:
+  constexpr explicit Lexer(std::string_view source) : source_(source), end_(source.size()) {
+    // One line break at the very end belongs to the file, not to the template.
+    if (end_ > 0 && source_[end_ - 1] == '\n') --end_;
+    if (end_ > 0 && source_[end_ - 1] == '\r') --end_;
+  }
+
+  constexpr Token next() {
+    if (failed()) return token(TokenKind::end, end_, 0);
+    return inside_ == Inside::text ? text_token() : tag_token();
+  }
+
+  constexpr bool failed() const { return diagnosis_.kind != SyntaxError::none; }
+  constexpr const Diagnosis& diagnosis() const { return diagnosis_; }
+  constexpr void fail(SyntaxError kind, std::size_t at) {
+    if (!failed()) diagnosis_ = {kind, static_cast<std::uint32_t>(at)};
+  }
+
+ private:
+  enum class Inside : std::uint8_t { text, print, block };
+
+  constexpr Token token(TokenKind kind, std::size_t at, std::size_t length) const {
+    return {kind, Word::other, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(length)};
+  }
+
+  constexpr bool has(std::size_t at, char first, char second) const {
+    return at + 1 < end_ && source_[at] == first && source_[at + 1] == second;
+  }
+
+  // --- outside of tags -----------------------------------------------------------------------------------------------
+
+  constexpr std::size_t find_tag(std::size_t from) const {
+    const std::string_view text = source_.substr(0, end_);
+    for (std::size_t at = from;; ++at) {
+      at = text.find('{', at);
+      if (at == std::string_view::npos || at + 1 >= end_) return end_;
+      const char c = text[at + 1];
+      if (c == '{' || c == '%' || c == '#') return at;
+    }
+  }
+
+  // The text before a tag, cut as the tag's sign and lstrip_blocks ask.
+  constexpr std::size_t text_end(std::size_t begin, std::size_t tag, char sign, bool is_print) const {
+    if (sign == '-') return skip_space_back(source_, begin, tag);
+    if (sign == '+' || is_print) return tag;
+    std::size_t line = tag;
+    while (line > begin && !lexing::is_break(source_[line - 1])) {
+      const std::size_t before = previous_start(source_, line);
+      if (!is_space(decode_at(source_, before).value)) return tag;
+      line = before;
+    }
+    const bool opens_line = line > begin || begin == 0 || lexing::is_break(source_[begin - 1]);
+    return opens_line ? line : tag;
+  }
+
+  constexpr std::size_t skip_break(std::size_t at) const {
+    if (has(at, '\r', '\n')) return at + 2;
+    return at < end_ && lexing::is_break(source_[at]) ? at + 1 : at;
+  }
+
+  // After `%}` or `#}` with the sign that stood before it.
+  constexpr std::size_t after_block(std::size_t at, char sign) const {
+    return sign == '-' ? skip_space(source_, at, end_) : sign == '+' ? at : skip_break(at);
+  }
+
+  constexpr char sign_at(std::size_t at) const {
+    return at < end_ && (source_[at] == '-' || source_[at] == '+') ? source_[at] : '\0';
+  }
+
+  constexpr Token text_token() {
+    while (true) {
+      if (at_ >= end_) return token(TokenKind::end, end_, 0);
+      const std::size_t begin = at_;
+      const std::size_t tag = find_tag(begin);
+      if (tag == end_) {
+        at_ = end_;
+        return token(TokenKind::data, begin, end_ - begin);
+      }
+      const char kind = source_[tag + 1];
+      const char sign = sign_at(tag + 2);
+      const std::size_t stop = text_end(begin, tag, sign, kind == '{');
+      if (stop > begin) {
+        at_ = tag;  // the tag is met again with nothing before it
+        return token(TokenKind::data, begin, stop - begin);
+      }
+      const std::size_t body = tag + 2 + (sign != '\0' ? 1 : 0);
+      if (kind == '#') {
+        if (!skip_comment(tag, body)) return token(TokenKind::end, end_, 0);
+        continue;
+      }
+      if (kind == '%') {
+        const std::size_t raw = raw_begin(body);
+        if (raw != 0) {
+          const Token text = raw_token(tag, raw);
+          if (text.length != 0 || failed()) return text;
+          continue;
+        }
+      }
+      inside_ = kind == '{' ? Inside::print : Inside::block;
+      depth_ = 0;
+      at_ = body;
+      return token(kind == '{' ? TokenKind::print_begin : TokenKind::block_begin, tag, 2);
+    }
+  }
+
+  constexpr bool skip_comment(std::size_t tag, std::size_t body) {
+    for (std::size_t at = body;; ++at) {
+      at = source_.substr(0, end_).find('#', at);
+      if (at == std::string_view::npos) break;
+      if (!has(at, '#', '}')) continue;
+      at_ = after_block(at + 2, at > body ? sign_at(at - 1) : '\0');
+      return true;
+    }
+    fail(SyntaxError::unclosed_comment, tag);
+    return false;
+  }
+
+  // `raw %}` at `at`: where its text begins; 0 when it is another tag.
+  constexpr std::size_t raw_begin(std::size_t at) const {
+    at = skip_space(source_, at, end_);
+    if (at + 3 > end_ || source_.substr(at, 3) != "raw") return 0;
+    at = skip_space(source_, at + 3, end_);
+    if (has(at, '%', '}')) return at + 2;
+    if (sign_at(at) == '-' && has(at + 1, '%', '}')) return skip_space(source_, at + 3, end_);
+    return 0;
+  }
+
+  constexpr Token raw_token(std::size_t tag, std::size_t begin) {
+    for (std::size_t at = begin;; ++at) {
+      at = source_.substr(0, end_).find('{', at);
+      if (at == std::string_view::npos) break;
+      if (!has(at, '{', '%')) continue;
+      const char sign = sign_at(at + 2);
+      std::size_t word = skip_space(source_, at + 2 + (sign != '\0' ? 1 : 0), end_);
+      if (word + 6 > end_ || source_.substr(word, 6) != "endraw") continue;
+      word = skip_space(source_, word + 6, end_);
+      const char end_sign = sign_at(word);
+      if (end_sign != '\0') ++word;
+      if (!has(word, '%', '}')) continue;
+      const std::size_t stop = text_end(begin, at, sign, false);
+      at_ = after_block(word + 2, end_sign);
+      return token(TokenKind::data, begin, stop - begin);
+    }
+    fail(SyntaxError::unclosed_raw, tag);
+    return token(TokenKind::end, end_, 0);
+  }
+
+  // --- inside of tags ------------------------------------------------------------------------------------------------
+
+  constexpr Token tag_token() {
+    while (at_ < end_ && (lexing::class_of(source_[at_]) == lexing::blank || wide_space(at_))) at_ += decode_at(source_, at_).length;
+    if (at_ >= end_) {
+      fail(SyntaxError::unexpected_end, end_);
+      return token(TokenKind::end, end_, 0);
+    }
+    const char c = source_[at_];
+    const std::uint8_t kind = lexing::class_of(c);
+    if ((kind & (lexing::name_start | lexing::wide)) != 0) return name_token();
+    if (kind == lexing::digit) return number_token();
+    if (c == '\'' || c == '"') return string_token(c);
+    if (depth_ == 0) {
+      const std::size_t close = at_ + (c == '-' || (c == '+' && inside_ == Inside::block) ? 1 : 0);
+      if (inside_ == Inside::print ? has(close, '}', '}') : has(close, '%', '}')) return close_tag(c, close);
+    }
+    return operator_token(c);
+  }
+
+  constexpr Token close_tag(char sign, std::size_t close) {
+    const bool is_print = inside_ == Inside::print;
+    const Token result = token(is_print ? TokenKind::print_end : TokenKind::block_end, at_, close + 2 - at_);
+    at_ = is_print && sign != '-' ? close + 2 : after_block(close + 2, sign);
+    inside_ = Inside::text;
+    return result;
+  }
+
+  constexpr bool wide_space(std::size_t at) const {
+    return lexing::class_of(source_[at]) == lexing::wide && is_space(decode_at(source_, at).value);
+  }
+
+  constexpr Token name_token() {
+    const std::size_t begin = at_;
+    constexpr std::uint8_t letter = lexing::name_start | lexing::digit | lexing::wide;
+    while (at_ < end_ && (lexing::class_of(source_[at_]) & letter) != 0 && !wide_space(at_)) ++at_;
+    Token result = token(TokenKind::name, begin, at_ - begin);
+    if (result.length <= 5) result.word = lexing::word_of(source_.substr(begin, at_ - begin));
+    return result;
+  }
+
+  constexpr bool digit_at(std::size_t at) const { return at < end_ && lexing::class_of(source_[at]) == lexing::digit; }
+
+  // Digits with single underscores between them.
+  constexpr std::size_t skip_digits(std::size_t at) const {
+    while (digit_at(at) || (at < end_ && source_[at] == '_' && digit_at(at + 1))) ++at;
+    return at;
+  }
+
+  constexpr bool radix_digit(std::size_t at, int radix) const {
+    if (at >= end_) return false;
+    const char c = source_[at];
+    if (radix == 16) return digit_at(at) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    return c >= '0' && c < '0' + radix;
+  }
+
+  constexpr Token number_token() {
+    const std::size_t begin = at_;
+    if (source_[begin] == '0' && begin + 1 < end_) {
+      const char c = source_[begin + 1];
+      const int radix = c == 'x' || c == 'X' ? 16 : c == 'o' || c == 'O' ? 8 : c == 'b' || c == 'B' ? 2 : 0;
+      if (radix != 0) {
+        std::size_t at = begin + 2;
+        while (radix_digit(at, radix) || (at < end_ && source_[at] == '_' && radix_digit(at + 1, radix))) ++at;
+        if (at > begin + 2) {
+          at_ = at;
+          return token(TokenKind::integer, begin, at - begin);
+        }
+      }
+    }
+    const std::size_t whole = skip_digits(begin);
+    if (begin == 0 || source_[begin - 1] != '.') {  // `x.1.2` are two subscripts
+      std::size_t at = whole;
+      bool real = false;
+      if (at < end_ && source_[at] == '.' && digit_at(at + 1)) {
+        at = skip_digits(at + 1);
+        real = true;
+      }
+      if (at < end_ && (source_[at] == 'e' || source_[at] == 'E')) {
+        const std::size_t exponent = at + 1 + (sign_at(at + 1) != '\0' ? 1 : 0);
+        if (digit_at(exponent)) {
+          at = skip_digits(exponent);
+          real = true;
+        }
+      }
+      if (real) {
+        at_ = at;
+        return token(TokenKind::real, begin, at - begin);
+      }
+    }
+    if (source_[begin] == '0') {  // only zeros may follow a zero
+      for (std::size_t i = begin; i < whole; ++i) {
+        if (source_[i] != '0' && source_[i] != '_') {
+          fail(SyntaxError::bad_number, begin);
+          break;
+        }
+      }
+    }
+    at_ = whole;
+    return token(TokenKind::integer, begin, whole - begin);
+  }
+
+  constexpr Token string_token(char quote) {
+    const std::size_t begin = at_ + 1;
+    for (std::size_t at = begin; at < end_; ++at) {
+      const char c = source_[at];
+      if (c == quote) {
+        at_ = at + 1;
+        return token(TokenKind::string, begin, at - begin);
+      }
+      if (c == '\\') {
+        if (!escape_is_good(at + 1)) {
+          fail(SyntaxError::bad_escape, at);
+          break;
+        }
+        ++at;
+      }
+    }
+    fail(SyntaxError::unclosed_string, at_);
+    return token(TokenKind::end, end_, 0);
+  }
+
+  constexpr bool escape_is_good(std::size_t at) const {
+    if (at >= end_) return true;  // the string is unclosed, which is the better thing to say
+    const char c = source_[at];
+    if (c == 'N') return false;  // characters by name
+    const std::size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
+    std::uint32_t value = 0;
+    for (std::size_t i = 1; i <= digits; ++i) {
+      if (!radix_digit(at + i, 16)) return false;
+      const char d = source_[at + i];
+      value = value * 16 + static_cast<std::uint32_t>(d <= '9' ? d - '0' : (d | 0x20) - 'a' + 10);
+    }
+    return value <= 0x10FFFF;
+  }
+
+  constexpr Token operator_token(char c) {
+    const std::size_t at = at_;
+    const char d = at + 1 < end_ ? source_[at + 1] : '\0';
+    const auto two = [&](TokenKind kind) {
+      at_ = at + 2;
+      return token(kind, at, 2);
+    };
+    const auto one = [&](TokenKind kind) {
+      at_ = at + 1;
+      return token(kind, at, 1);
+    };
+    switch (c) {
+      case '+': return one(TokenKind::plus);
+      case '-': return one(TokenKind::minus);
+      case '*': return d == '*' ? two(TokenKind::star_star) : one(TokenKind::star);
+      case '/': return d == '/' ? two(TokenKind::slash_slash) : one(TokenKind::slash);
+      case '%': return one(TokenKind::percent);
+      case '~': return one(TokenKind::tilde);
+      case '=': return d == '=' ? two(TokenKind::equal) : one(TokenKind::assign);
+      case '!':
+        if (d == '=') return two(TokenKind::not_equal);
+        break;
+      case '<': return d == '=' ? two(TokenKind::less_equal) : one(TokenKind::less);
+      case '>': return d == '=' ? two(TokenKind::greater_equal) : one(TokenKind::greater);
+      case '.': return one(TokenKind::dot);
+      case ',': return one(TokenKind::comma);
+      case ':': return one(TokenKind::colon);
+      case '|': return one(TokenKind::pipe);
+      case ';': return one(TokenKind::semicolon);
+      case '(':
+      case '[':
+      case '{': return open_bracket(c);
+      case ')':
+      case ']':
+      case '}': return close_bracket(c);
+      default: break;
+    }
+    fail(SyntaxError::unexpected_character, at);
+    return token(TokenKind::end, end_, 0);
+  }
+
+  constexpr Token open_bracket(char c) {
+    if (depth_ == max_brackets) {
+      fail(SyntaxError::too_deep, at_);
+      return token(TokenKind::end, end_, 0);
+    }
+    brackets_[depth_++] = c;
+    return token(c == '(' ? TokenKind::left_paren : c == '[' ? TokenKind::left_bracket : TokenKind::left_brace, at_++, 1);
+  }
+
+  constexpr Token close_bracket(char c) {
+    const char open = c == ')' ? '(' : c == ']' ? '[' : '{';
+    if (depth_ == 0 || brackets_[depth_ - 1] != open) {
+      fail(SyntaxError::unbalanced_bracket, at_);
+      return token(TokenKind::end, end_, 0);
+    }
+    --depth_;
+    return token(c == ')' ? TokenKind::right_paren : c == ']' ? TokenKind::right_bracket : TokenKind::right_brace, at_++, 1);
+  }
+
+  static constexpr std::size_t max_brackets = 64;
+
+  std::string_view source_;
+  std::size_t end_;
+  std::size_t at_ = 0;
+  Inside inside_ = Inside::text;
+  std::size_t depth_ = 0;
+  std::array<char, max_brackets> brackets_{};
+  Diagnosis diagnosis_;
+};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/parser.hpp
+// Tokens to the syntax tree: the grammar of Jinja with loop controls and `generation` blocks, by recursive descent for statements
+// and by precedence for expressions. The compiler can run it: `Nodes` is a growing vector at run time, a fixed array for constants.
+// After the first error the lexer gives only `end`, so every loop here ends by itself.
+
+namespace diecast::chat {
+
+// A list of nodes while it is being built.
+template <class Nodes>
+struct Chain {
+  Nodes& nodes;
+  Index first = 0;
+  Index last = 0;
+
+  constexpr void add(Index node) {
+    if (node == 0) return;
+    if (first == 0) {
+      first = node;
+    } else {
+      nodes[last].next = node;
+    }
+    last = node;
+    while (nodes[last].next != 0) last = nodes[last].next;
+  }
+};
+
+template <class Nodes>
+class Parser {
+ public:
+  constexpr Parser(std::string_view source, Nodes& nodes) : source_(source), nodes_(nodes), lexer_(source) {
+    nodes_.push(Node{});  // index 0 is "no node"
+  }
+
+  // The first statement. `diagnosis` says whether it went well.
+  constexpr Index parse() {
+    if (source_.size() >= 0x7FFFFFFF) {
+      lexer_.fail(SyntaxError::too_long, 0);
+      return 0;
+    }
+    token_ = lexer_.next();
+    return body(Ends::nothing);
+  }
+
+  constexpr const Diagnosis& diagnosis() const { return lexer_.diagnosis(); }
+
+ private:
+  // Which end tags the body being parsed waits for.
+  enum class Ends : std::uint8_t {
+    nothing, if_, else_, for_, for_else, set, macro, call, filter, with, generation, block, autoescape
+  };
+
+  // --- tokens --------------------------------------------------------------------------------------------------------
+
+  constexpr std::string_view text(const Token& token) const { return source_.substr(token.at, token.length); }
+
+  constexpr Token take() {
+    const Token taken = token_;
+    if (ahead_full_) {
+      token_ = ahead_;
+      ahead_full_ = false;
+    } else {
+      token_ = lexer_.next();
+    }
+    return taken;
+  }
+
+  constexpr const Token& look() {
+    if (!ahead_full_) {
+      ahead_ = lexer_.next();
+      ahead_full_ = true;
+    }
+    return ahead_;
+  }
+
+  constexpr Index fail(SyntaxError kind, std::size_t at) {
+    lexer_.fail(kind, at);
+    token_ = Token{TokenKind::end, Word::other, static_cast<std::uint32_t>(source_.size()), 0};
+    ahead_full_ = false;
+    return 0;
+  }
+
+  constexpr Index unexpected() {
+    return fail(token_.kind == TokenKind::end ? SyntaxError::unexpected_end : SyntaxError::unexpected_token, token_.at);
+  }
+
+  constexpr bool is(TokenKind kind) const { return token_.kind == kind; }
+  constexpr bool is(Word word) const { return token_.word == word; }
+  constexpr bool is_name(std::string_view name) const { return token_.kind == TokenKind::name && text(token_) == name; }
+
+  constexpr bool skip(TokenKind kind) {
+    if (token_.kind != kind) return false;
+    take();
+    return true;
+  }
+  constexpr bool skip_name(std::string_view name) {
+    if (!is_name(name)) return false;
+    take();
+    return true;
+  }
+
+  constexpr Token expect(TokenKind kind) {
+    if (token_.kind != kind) unexpected();
+    return token_.kind == kind ? take() : token_;
+  }
+
+  constexpr Index add(NodeKind kind, const Token& token, Index a = 0, Index b = 0, Index c = 0) {
+    if (lexer_.failed()) return 0;
+    Node node;
+    node.kind = kind;
+    node.at = token.at;
+    node.length = token.length;
+    node.a = a;
+    node.b = b;
+    node.c = c;
+    const Index index = nodes_.push(node);
+    if (index == 0) return fail(SyntaxError::too_long, token.at);
+    return index;
+  }
+
+  // Nesting is bounded here, since the parser is recursive and the text is somebody else's.
+  class Deeper {
+   public:
+    constexpr explicit Deeper(Parser& parser) : parser_(parser) {
+      if (++parser_.depth_ > max_depth) parser_.fail(SyntaxError::too_deep, parser_.token_.at);
+    }
+    constexpr ~Deeper() { --parser_.depth_; }
+    Deeper(const Deeper&) = delete;
+    Deeper& operator=(const Deeper&) = delete;
+
+   private:
+    Parser& parser_;
+  };
+
+  // --- statements ----------------------------------------------------------------------------------------------------
+
+  constexpr static bool ends(Ends waiting, std::string_view tag) {
+    switch (waiting) {
+      case Ends::nothing: return false;
+      case Ends::if_: return tag == "elif" || tag == "else" || tag == "endif";
+      case Ends::else_: return tag == "endif";
+      case Ends::for_: return tag == "else" || tag == "endfor";
+      case Ends::for_else: return tag == "endfor";
+      case Ends::set: return tag == "endset";
+      case Ends::macro: return tag == "endmacro";
+      case Ends::call: return tag == "endcall";
+      case Ends::filter: return tag == "endfilter";
+      case Ends::with: return tag == "endwith";
+      case Ends::generation: return tag == "endgeneration";
+      case Ends::block: return tag == "endblock";
+      case Ends::autoescape: return tag == "endautoescape";
+    }
+    return false;
+  }
+
+  // Statements up to an end tag, whose name is then the current token; or up to the end of the template.
+  constexpr Index body(Ends waiting) {
+    Deeper deeper(*this);
+    Chain<Nodes> chain{nodes_};
+    while (true) {
+      switch (token_.kind) {
+        case TokenKind::data: {
+          const Token data = take();
+          chain.add(add(NodeKind::data, data));
+          break;
+        }
+        case TokenKind::print_begin: {
+          const Token begin = take();
+          const Index value = tuple_or_one(true);
+          chain.add(add(NodeKind::print, begin, value));
+          expect(TokenKind::print_end);
+          break;
+        }
+        case TokenKind::block_begin:
+          take();
+          if (is(TokenKind::name) && ends(waiting, text(token_))) return chain.first;
+          chain.add(statement());
+          expect(TokenKind::block_end);
+          break;
+        default:
+          if (waiting != Ends::nothing || !is(TokenKind::end)) fail(SyntaxError::unexpected_end, token_.at);
+          return chain.first;
+      }
+    }
+  }
+
+  // The body of a tag that is closed by one end tag; the end tag's name is taken.
+  constexpr Index closed_body(Ends waiting) {
+    skip(TokenKind::colon);
+    expect(TokenKind::block_end);
+    const Index first = body(waiting);
+    take();
+    return first;
+  }
+
+  constexpr Index statement() {
+    if (!is(TokenKind::name)) return unexpected();
+    const Token tag = take();
+    const std::string_view name = text(tag);
+    switch (name[0]) {
+      case 'i':
+        if (name == "if") return if_statement(tag);
+        if (name == "include" || name == "import") return load_statement(tag);
+        break;
+      case 's':
+        if (name == "set") return set_statement(tag);
+        break;
+      case 'f':
+        if (name == "for") return for_statement(tag);
+        if (name == "filter") return filter_statement(tag);
+        if (name == "from") return load_statement(tag);
+        break;
+      case 'm':
+        if (name == "macro") return macro_statement(tag);
+        break;
+      case 'c':
+        if (name == "call") return call_statement(tag);
+        if (name == "continue") return loop_control(NodeKind::continue_, tag);
+        break;
+      case 'b':
+        if (name == "break") return loop_control(NodeKind::break_, tag);
+        if (name == "block") return block_statement(tag);
+        break;
+      case 'g':
+        if (name == "generation") return generation_statement(tag);
+        break;
+      case 'w':
+        if (name == "with") return with_statement(tag);
+        break;
+      case 'p':
+        if (name == "print") return print_statement(tag);
+        break;
+      case 'a':
+        if (name == "autoescape") return autoescape_statement(tag);
+        break;
+      case 'e':
+        if (name == "extends") return load_statement(tag);
+        if (name == "else" || name == "elif" || name.substr(0, 3) == "end") return fail(SyntaxError::stray_end_tag, tag.at);
+        break;
+      default: break;
+    }
+    return fail(SyntaxError::unknown_tag, tag.at);
+  }
+
+  constexpr Index if_statement(const Token& tag) {
+    const Index first = add(NodeKind::if_, tag);
+    Index current = first;
+    while (!lexer_.failed()) {
+      const Index test = tuple_or_one(false);
+      skip(TokenKind::colon);
+      expect(TokenKind::block_end);
+      const Index then = body(Ends::if_);
+      if (lexer_.failed()) break;
+      nodes_[current].a = test;
+      nodes_[current].b = then;
+      const Token end = take();
+      if (text(end) == "endif") break;
+      if (text(end) == "else") {
+        const Index rest = closed_body(Ends::else_);
+        if (!lexer_.failed()) nodes_[current].c = rest;
+        break;
+      }
+      const Index rest = add(NodeKind::if_, end);
+      nodes_[current].c = rest;
+      nodes_[current].op = 1;
+      current = rest;
+    }
+    return first;
+  }
+
+  constexpr Index for_statement(const Token& tag) {
+    const Index target = assign_target(false);
+    if (!is(Word::in)) return unexpected();
+    take();
+    const Index iterable = tuple_or_one(false, true);
+    if (is(Word::if_)) {
+      take();
+      const Index filter = expression();
+      if (!lexer_.failed()) nodes_[iterable].next = filter;
+    }
+    const bool recursive = skip_name("recursive");
+    ++loops_;
+    skip(TokenKind::colon);
+    expect(TokenKind::block_end);
+    const Index content = body(Ends::for_);
+    --loops_;
+    const Token end = take();
+    Index otherwise = 0;
+    if (text(end) == "else") otherwise = closed_body(Ends::for_else);
+    const Index node = add(NodeKind::for_, tag, target, iterable, content);
+    if (node != 0) {
+      nodes_[node].d = otherwise;
+      nodes_[node].op = recursive ? 1 : 0;
+    }
+    return node;
+  }
+
+  constexpr Index loop_control(NodeKind kind, const Token& tag) {
+    if (loops_ == 0) return fail(SyntaxError::loop_control_outside, tag.at);
+    return add(kind, tag);
+  }
+
+  constexpr Index set_statement(const Token& tag) {
+    const Index target = assign_target(true);
+    if (skip(TokenKind::assign)) {
+      const Index value = tuple_or_one(true);
+      return add(NodeKind::set, tag, target, value);
+    }
+    const Index filters = filter_chain(0);
+    const Index content = closed_body(Ends::set);
+    return add(NodeKind::set_block, tag, target, filters, content);
+  }
+
+  // Inside of a macro, loops outside of it do not count, and what its body mentions is noted.
+  struct MacroState {
+    int loops;
+    std::uint8_t uses;
+  };
+  constexpr MacroState enter_macro() {
+    const MacroState state{loops_, uses_};
+    loops_ = 0;
+    uses_ = 0;
+    return state;
+  }
+  constexpr std::uint8_t leave_macro(const MacroState& state) {
+    const std::uint8_t used = uses_;
+    loops_ = state.loops;
+    uses_ = static_cast<std::uint8_t>(state.uses | used);
+    return used;
+  }
+
+  constexpr Index macro_statement(const Token&) {
+    const Token name = expect(TokenKind::name);
+    const MacroState outer = enter_macro();
+    const Index parameters = signature();
+    const Index content = closed_body(Ends::macro);
+    const std::uint8_t uses = leave_macro(outer);
+    const Index node = add(NodeKind::macro, name, parameters, 0, content);
+    if (node != 0) nodes_[node].op = uses;
+    return node;
+  }
+
+  constexpr Index call_statement(const Token& tag) {
+    const Index parameters = is(TokenKind::left_paren) ? signature() : 0;
+    const Index call = expression();
+    if (lexer_.failed()) return 0;
+    if (nodes_[call].kind != NodeKind::call) return fail(SyntaxError::call_expected, tag.at);
+    const MacroState outer = enter_macro();
+    const Index content = closed_body(Ends::call);
+    const std::uint8_t uses = leave_macro(outer);
+    const Index node = add(NodeKind::call_block, tag, call, parameters, content);
+    if (node != 0) nodes_[node].op = uses;
+    return node;
+  }
+
+  constexpr Index signature() {
+    expect(TokenKind::left_paren);
+    Chain<Nodes> chain{nodes_};
+    bool defaults = false;
+    while (!is(TokenKind::right_paren) && !lexer_.failed()) {
+      if (chain.first != 0) expect(TokenKind::comma);
+      const Token name = expect(TokenKind::name);
+      Index value = 0;
+      if (skip(TokenKind::assign)) {
+        value = expression();
+        defaults = true;
+      } else if (defaults) {
+        return fail(SyntaxError::default_then_no_default, name.at);
+      }
+      chain.add(add(NodeKind::parameter, name, value));
+    }
+    expect(TokenKind::right_paren);
+    return chain.first;
+  }
+
+  constexpr Index filter_statement(const Token& tag) {
+    const Index filters = one_filter(0);
+    const Index all = filter_chain(filters);
+    const Index content = closed_body(Ends::filter);
+    return add(NodeKind::filter_block, tag, 0, all, content);
+  }
+
+  constexpr Index with_statement(const Token& tag) {
+    Chain<Nodes> targets{nodes_};
+    Chain<Nodes> values{nodes_};
+    while (!is(TokenKind::block_end) && !lexer_.failed()) {
+      if (targets.first != 0) expect(TokenKind::comma);
+      targets.add(assign_target(false));
+      expect(TokenKind::assign);
+      values.add(expression());
+    }
+    const Index content = closed_body(Ends::with);
+    return add(NodeKind::with, tag, targets.first, values.first, content);
+  }
+
+  constexpr Index generation_statement(const Token& tag) {
+    const int loops = loops_;
+    loops_ = 0;
+    const Index content = closed_body(Ends::generation);
+    loops_ = loops;
+    return add(NodeKind::generation, tag, 0, 0, content);
+  }
+
+  constexpr Index block_statement(const Token&) {
+    const Token name = expect(TokenKind::name);
+    const bool scoped = skip_name("scoped");
+    skip_name("required");
+    const int loops = loops_;
+    loops_ = 0;
+    const Index content = closed_body(Ends::block);
+    loops_ = loops;
+    skip_name(text(name));
+    const Index node = add(NodeKind::block, name, 0, 0, content);
+    if (node != 0) nodes_[node].op = scoped ? 1 : 0;
+    return node;
+  }
+
+  constexpr Index print_statement(const Token& tag) {
+    Chain<Nodes> values{nodes_};
+    while (!is(TokenKind::block_end) && !lexer_.failed()) {
+      if (values.first != 0) expect(TokenKind::comma);
+      values.add(expression());
+    }
+    return add(NodeKind::print, tag, values.first);
+  }
+
+  constexpr Index autoescape_statement(const Token& tag) {
+    const Index value = expression();
+    const Index content = closed_body(Ends::autoescape);
+    return add(NodeKind::autoescape, tag, value, 0, content);
+  }
+
+  // Nothing can be loaded, so that only what ends the tag matters.
+  constexpr Index load_statement(const Token& tag) {
+    while (!is(TokenKind::block_end) && !lexer_.failed() && !is(TokenKind::end)) take();
+    return add(NodeKind::load, tag);
+  }
+
+  // --- targets -------------------------------------------------------------------------------------------------------
+
+  constexpr Index assign_target(bool with_namespace) {
+    const Token begin = token_;
+    Chain<Nodes> chain{nodes_};
+    bool is_tuple = false;
+    while (!lexer_.failed()) {
+      if (chain.first != 0) {
+        if (is(Word::in) || is(TokenKind::assign) || is(TokenKind::block_end)) break;  // a comma at the end
+      }
+      chain.add(one_target(with_namespace));
+      if (!skip(TokenKind::comma)) break;
+      is_tuple = true;
+    }
+    return is_tuple ? add(NodeKind::tuple, begin, chain.first) : chain.first;
+  }
+
+  constexpr Index one_target(bool with_namespace) {
+    Deeper deeper(*this);
+    if (is(TokenKind::left_paren)) {
+      const Token begin = take();
+      Chain<Nodes> chain{nodes_};
+      bool is_tuple = false;
+      while (!is(TokenKind::right_paren) && !lexer_.failed()) {
+        chain.add(one_target(false));
+        if (!skip(TokenKind::comma)) break;
+        is_tuple = true;
+      }
+      expect(TokenKind::right_paren);
+      if (chain.first == 0) return fail(SyntaxError::bad_target, begin.at);
+      return is_tuple ? add(NodeKind::tuple, begin, chain.first) : chain.first;
+    }
+    if (!is(TokenKind::name) || !is(Word::other)) return fail(SyntaxError::bad_target, token_.at);
+    const Token name = take();
+    const Index node = add(NodeKind::name, name);
+    if (!with_namespace || !skip(TokenKind::dot)) return node;
+    const Token attribute = expect(TokenKind::name);
+    return add(NodeKind::attribute, attribute, node);
+  }
+
+  // --- expressions ---------------------------------------------------------------------------------------------------
+
+  // `a` or `a, b`: with commas it is a tuple, also without parentheses.
+  constexpr Index tuple_or_one(bool with_condition, bool ends_at_recursive = false) {
+    const Token begin = token_;
+    Chain<Nodes> chain{nodes_};
+    bool is_tuple = false;
+    while (!lexer_.failed()) {
+      if (is(TokenKind::print_end) || is(TokenKind::block_end) || is(TokenKind::right_paren)) break;
+      if (ends_at_recursive && is_name("recursive")) break;
+      chain.add(with_condition ? expression() : binary(1));
+      if (!skip(TokenKind::comma)) break;
+      is_tuple = true;
+    }
+    if (is_tuple) return add(NodeKind::tuple, begin, chain.first);
+    if (chain.first == 0) return unexpected();
+    return chain.first;
+  }
+
+  constexpr Index expression() {
+    Deeper deeper(*this);
+    Index value = binary(1);
+    while (is(Word::if_) && is(TokenKind::name)) {
+      const Token begin = take();
+      const Index test = binary(1);
+      Index otherwise = 0;
+      if (is(Word::else_)) {
+        take();
+        otherwise = expression();
+      }
+      value = add(NodeKind::condition, begin, test, value, otherwise);
+    }
+    return value;
+  }
+
+  struct Infix {
+    int level = 0;  // 1 or, 2 and, (3 not), 4 comparison, 5 + -, 6 ~, 7 * / // %, 8 **
+    Operator op = Operator::none;
+  };
+
+  constexpr Infix infix() {
+    switch (token_.kind) {
+      case TokenKind::name:
+        switch (token_.word) {
+          case Word::or_: return {1};
+          case Word::and_: return {2};
+          case Word::in: return {4, Operator::in};
+          case Word::not_: return look().word == Word::in ? Infix{4, Operator::not_in} : Infix{};
+          default: return {};
+        }
+      case TokenKind::equal: return {4, Operator::eq};
+      case TokenKind::not_equal: return {4, Operator::ne};
+      case TokenKind::less: return {4, Operator::lt};
+      case TokenKind::less_equal: return {4, Operator::le};
+      case TokenKind::greater: return {4, Operator::gt};
+      case TokenKind::greater_equal: return {4, Operator::ge};
+      case TokenKind::plus: return {5, Operator::add};
+      case TokenKind::minus: return {5, Operator::sub};
+      case TokenKind::tilde: return {6};
+      case TokenKind::star: return {7, Operator::mul};
+      case TokenKind::slash: return {7, Operator::div};
+      case TokenKind::slash_slash: return {7, Operator::floordiv};
+      case TokenKind::percent: return {7, Operator::mod};
+      case TokenKind::star_star: return {8, Operator::pow};
+      default: return {};
+    }
+  }
+
+  constexpr Index binary(int lowest) {
+    Deeper deeper(*this);
+    Index left = 0;
+    if (is(Word::not_) && lowest <= 3) {
+      const Token begin = take();
+      const Index operand = binary(3);
+      left = add(NodeKind::not_, begin, operand);
+    } else {
+      left = unary(true);
+    }
+    while (true) {
+      const Infix next = infix();
+      if (next.level < lowest || next.level == 0) return left;
+      const Token begin = token_;
+      if (next.level == 4) {
+        left = comparison(begin, left);
+      } else if (next.level == 6) {
+        Chain<Nodes> chain{nodes_};
+        chain.add(left);
+        while (skip(TokenKind::tilde)) chain.add(binary(7));
+        left = add(NodeKind::concat, begin, chain.first);
+      } else {
+        take();
+        const Index right = binary(next.level + 1);
+        const NodeKind kind = next.level == 1 ? NodeKind::or_ : next.level == 2 ? NodeKind::and_ : NodeKind::binary;
+        left = add(kind, begin, left, right);
+        if (left != 0) nodes_[left].op = static_cast<std::uint8_t>(next.op);
+      }
+      if (left == 0) return 0;
+    }
+  }
+
+  constexpr Index comparison(const Token& begin, Index first) {
+    Chain<Nodes> chain{nodes_};
+    while (true) {
+      const Infix next = infix();
+      if (next.level != 4) break;
+      const Token at = take();
+      if (next.op == Operator::not_in) take();
+      const Index right = binary(5);
+      const Index operand = add(NodeKind::operand, at, right);
+      if (operand == 0) return 0;
+      nodes_[operand].op = static_cast<std::uint8_t>(next.op);
+      chain.add(operand);
+    }
+    return add(NodeKind::compare, begin, first, chain.first);
+  }
+
+  constexpr Index unary(bool with_filter) {
+    Index node = 0;
+    if (is(TokenKind::minus) || is(TokenKind::plus)) {
+      Deeper deeper(*this);
+      const Token sign = take();
+      const Index operand = unary(false);
+      node = add(sign.kind == TokenKind::minus ? NodeKind::negative : NodeKind::positive, sign, operand);
+    } else {
+      node = primary();
+    }
+    return postfix(node, with_filter);
+  }
+
+  constexpr Index postfix(Index node, bool with_filter) {
+    while (node != 0) {
+      switch (token_.kind) {
+        case TokenKind::dot: node = dotted(node); break;
+        case TokenKind::left_bracket: node = subscript(node); break;
+        case TokenKind::left_paren: {
+          const Token begin = token_;
+          const Index arguments = call_arguments();
+          node = add(NodeKind::call, begin, node, arguments);
+          break;
+        }
+        case TokenKind::pipe:
+          if (!with_filter) return node;
+          node = filter_chain(node);
+          if (is(TokenKind::dot) || is(TokenKind::left_bracket)) return node;  // these do not follow a filter
+          break;
+        case TokenKind::name:
+          if (!with_filter || !is(Word::is)) return node;
+          node = test(node);
+          if (is(TokenKind::dot) || is(TokenKind::left_bracket)) return node;
+          break;
+        default: return node;
+      }
+    }
+    return node;
+  }
+
+  constexpr Index dotted(Index object) {
+    take();
+    if (is(TokenKind::name)) {
+      const Token name = take();
+      return add(NodeKind::attribute, name, object);
+    }
+    if (!is(TokenKind::integer)) return unexpected();
+    const Token number = take();
+    const Index index = add(NodeKind::integer, number);
+    return add(NodeKind::item, number, object, index);
+  }
+
+  constexpr Index subscript(Index object) {
+    const Token begin = take();
+    Chain<Nodes> chain{nodes_};
+    bool is_tuple = false;
+    while (!is(TokenKind::right_bracket) && !lexer_.failed()) {
+      if (chain.first != 0) {
+        expect(TokenKind::comma);
+        is_tuple = true;
+      }
+      chain.add(subscribed());
+    }
+    expect(TokenKind::right_bracket);
+    const Index index = is_tuple || chain.first == 0 ? add(NodeKind::tuple, begin, chain.first) : chain.first;
+    return add(NodeKind::item, begin, object, index);
+  }
+
+  constexpr Index subscribed() {
+    const Token begin = token_;
+    Index start = 0;
+    if (!is(TokenKind::colon)) {
+      start = expression();
+      if (!is(TokenKind::colon)) return start;
+    }
+    take();
+    const auto bound = [&]() -> Index {
+      if (is(TokenKind::colon) || is(TokenKind::right_bracket) || is(TokenKind::comma)) return 0;
+      return expression();
+    };
+    const Index stop = bound();
+    const Index step = skip(TokenKind::colon) ? bound() : 0;
+    return add(NodeKind::slice, begin, start, stop, step);
+  }
+
+  constexpr Index call_arguments() {
+    const Token begin = expect(TokenKind::left_paren);
+    Chain<Nodes> chain{nodes_};
+    bool keywords = false;
+    bool star = false;
+    bool double_star = false;
+    while (!is(TokenKind::right_paren) && !lexer_.failed()) {
+      if (chain.first != 0) {
+        expect(TokenKind::comma);
+        if (is(TokenKind::right_paren)) break;
+      }
+      const Token at = token_;
+      if (skip(TokenKind::star)) {
+        if (star || double_star) return fail(SyntaxError::bad_arguments, at.at);
+        star = true;
+        const Index value = expression();
+        chain.add(add(NodeKind::star, at, value));
+      } else if (skip(TokenKind::star_star)) {
+        if (double_star) return fail(SyntaxError::bad_arguments, at.at);
+        double_star = true;
+        const Index value = expression();
+        chain.add(add(NodeKind::double_star, at, value));
+      } else if (is(TokenKind::name) && look().kind == TokenKind::assign) {
+        if (double_star) return fail(SyntaxError::bad_arguments, at.at);
+        keywords = true;
+        take();
+        take();
+        const Index value = expression();
+        chain.add(add(NodeKind::keyword, at, value));
+      } else {
+        if (star || double_star || keywords) return fail(SyntaxError::bad_arguments, begin.at);
+        chain.add(expression());
+      }
+    }
+    expect(TokenKind::right_paren);
+    return chain.first;
+  }
+
+  constexpr Index filter_chain(Index node) {
+    while (skip(TokenKind::pipe)) node = one_filter(node);
+    return node;
+  }
+
+  constexpr Index one_filter(Index input) {
+    const Token name = expect(TokenKind::name);
+    const Index arguments = is(TokenKind::left_paren) ? call_arguments() : 0;
+    return add(NodeKind::filter, name, input, arguments);
+  }
+
+  constexpr bool starts_test_argument() const {
+    switch (token_.kind) {
+      case TokenKind::name: return !is(Word::else_) && !is(Word::or_) && !is(Word::and_) && !is(Word::if_) && !is(Word::not_);
+      case TokenKind::string:
+      case TokenKind::integer:
+      case TokenKind::real:
+      case TokenKind::left_bracket:
+      case TokenKind::left_brace: return true;
+      default: return false;
+    }
+  }
+
+  constexpr Index test(Index input) {
+    take();
+    const bool negated = is(Word::not_);
+    if (negated) take();
+    const Token name = expect(TokenKind::name);
+    Index arguments = 0;
+    if (is(TokenKind::left_paren)) {
+      arguments = call_arguments();
+    } else if (starts_test_argument()) {
+      if (is(Word::is)) return fail(SyntaxError::chained_test, token_.at);
+      arguments = postfix(primary(), false);
+    }
+    const Index node = add(NodeKind::test, name, input, arguments);
+    if (node != 0) nodes_[node].op = negated ? 1 : 0;
+    return node;
+  }
+
+  constexpr Index primary() {
+    switch (token_.kind) {
+      case TokenKind::name: return named();
+      case TokenKind::string: {
+        const Token first = take();
+        const Index node = add(NodeKind::string, first);
+        Index last = node;
+        while (is(TokenKind::string) && !lexer_.failed()) {
+          const Token part = take();
+          const Index more = add(NodeKind::string, part);
+          if (more == 0) return 0;
+          nodes_[last].a = more;
+          last = more;
+        }
+        return node;
+      }
+      case TokenKind::integer: return add(NodeKind::integer, take());
+      case TokenKind::real: return add(NodeKind::real, take());
+      case TokenKind::left_paren: return parenthesised();
+      case TokenKind::left_bracket: return list();
+      case TokenKind::left_brace: return dict();
+      default: return unexpected();
+    }
+  }
+
+  constexpr Index named() {
+    switch (token_.word) {
+      case Word::true_: return add(NodeKind::true_, take());
+      case Word::false_: return add(NodeKind::false_, take());
+      case Word::none: return add(NodeKind::none, take());
+      case Word::other: break;
+      default: return unexpected();
+    }
+    const Token name = take();
+    if (name.length == 6 || name.length == 7) {
+      const std::string_view word = text(name);
+      if (word == "kwargs") uses_ = static_cast<std::uint8_t>(uses_ | uses_kwargs);
+      if (word == "varargs") uses_ = static_cast<std::uint8_t>(uses_ | uses_varargs);
+      if (word == "caller") uses_ = static_cast<std::uint8_t>(uses_ | uses_caller);
+    }
+    return add(NodeKind::name, name);
+  }
+
+  constexpr Index parenthesised() {
+    const Token begin = take();
+    Index value = 0;
+    if (is(TokenKind::right_paren)) {
+      value = add(NodeKind::tuple, begin);
+    } else {
+      value = tuple_or_one(true);
+    }
+    expect(TokenKind::right_paren);
+    return value;
+  }
+
+  constexpr Index list() {
+    const Token begin = take();
+    Chain<Nodes> chain{nodes_};
+    while (!is(TokenKind::right_bracket) && !lexer_.failed()) {
+      chain.add(expression());
+      if (!skip(TokenKind::comma)) break;
+    }
+    expect(TokenKind::right_bracket);
+    return add(NodeKind::list, begin, chain.first);
+  }
+
+  constexpr Index dict() {
+    const Token begin = take();
+    Chain<Nodes> chain{nodes_};
+    while (!is(TokenKind::right_brace) && !lexer_.failed()) {
+      chain.add(expression());
+      expect(TokenKind::colon);
+      chain.add(expression());
+      if (!skip(TokenKind::comma)) break;
+    }
+    expect(TokenKind::right_brace);
+    return add(NodeKind::dict, begin, chain.first);
+  }
+
+  static constexpr int max_depth = 100;
+
+  std::string_view source_;
+  Nodes& nodes_;
+  Lexer lexer_;
+  Token token_;
+  Token ahead_;
+  bool ahead_full_ = false;
+  int depth_ = 0;
+  int loops_ = 0;
+  std::uint8_t uses_ = 0;
+};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/compiled_template.hpp
+// A chat template parsed by the compiler: the tree is a constant of the program, and a broken template does not compile.
+// `Source` is a `static constexpr char[]` member of a config, so symbols carry its name and not its text.
+
+namespace diecast::chat {
+
+template <std::size_t Capacity>
+struct ParsedTemplate {
+  FixedNodes<Capacity> nodes{};
+  Index root = 0;
+  SyntaxError error = SyntaxError::none;
+  Place place{};
+};
+
+template <std::size_t Capacity>
+constexpr ParsedTemplate<Capacity> parse_template(std::string_view source) {
+  ParsedTemplate<Capacity> parsed;
+  Parser<FixedNodes<Capacity>> parser(source, parsed.nodes);
+  parsed.root = parser.parse();
+  parsed.error = parser.diagnosis().kind;
+  if (parsed.error != SyntaxError::none) parsed.place = place_of(source, parser.diagnosis().at);
+  return parsed;
+}
+
+template <std::size_t Size, std::size_t Capacity>
+constexpr ParsedTemplate<Size> shrink(const ParsedTemplate<Capacity>& parsed) {
+  ParsedTemplate<Size> exact;
+  for (std::size_t i = 0; i < Size; ++i) exact.nodes.nodes[i] = parsed.nodes.nodes[i];
+  exact.nodes.size = Size;
+  exact.root = parsed.root;
+  return exact;
+}
+
+// All compilers print the arguments of the class whose static_assert fails: that is where the error is.
+template <SyntaxError Kind, std::uint32_t Line, std::uint32_t Column>
+struct chat_template_is_well_formed {
+  static_assert(Kind == SyntaxError::none, "the chat template has a syntax error: its kind, line and column are the arguments above");
+  static constexpr bool value = true;
+};
+
+template <const auto& Source>
+class CompiledTemplate {
+  static constexpr std::string_view text{Source};  // up to the NUL that ends the literal
+  static constexpr auto parsed = parse_template<sizeof(Source) + 8>(text);
+  static_assert(chat_template_is_well_formed<parsed.error, parsed.place.line, parsed.place.column>::value);
+  static constexpr auto exact = shrink<parsed.nodes.size>(parsed);
+
+ public:
+  static constexpr Tree tree() { return {text, exact.nodes.nodes.data(), exact.nodes.size, exact.root}; }
+};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/value.hpp
+// A value of the template language: what Python gives a template, as far as templates use it. Strings know which bytes were typed.
+// Values are shared and never change once built (the sandbox of HF transformers forbids it too); only namespaces are assigned to.
+
+namespace diecast::chat {
+
+class Value;
+class Interpreter;
+struct Arguments;
+
+struct None {};
+
+// The absence of a value, with the sentence to say when somebody uses it.
+struct Undefined {
+  std::shared_ptr<const std::string> why;
+};
+
+enum class ListKind : std::uint8_t {
+  list,
+  tuple,
+  range,
+  group,      // the tuple of `groupby`, with names
+  iterator,   // what filters like `map` and `select` give: true, without a length, used up by the first loop
+  keys,       // dict.keys() and so on: a length, no subscripts
+  values,
+  items
+};
+
+struct List;
+struct Dict;
+
+// Anything with behaviour: macros, methods taken from a value, `loop`, namespaces.
+class Object {
+ public:
+  Object() = default;
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+  virtual ~Object() = default;
+  virtual std::string_view type_name() const = 0;
+  virtual std::string repr() const { return "<" + std::string(type_name()) + ">"; }
+  virtual bool callable() const { return true; }
+  virtual bool attribute(std::string_view, Value&) { return false; }
+  virtual Value call(Interpreter& interpreter, Arguments& arguments) = 0;
+};
+
+class Value {
+ public:
+  Value() = default;  // undefined
+  Value(None) : data_(None{}) {}
+  Value(bool value) : data_(value) {}
+  Value(std::int64_t value) : data_(value) {}
+  Value(int value) : data_(static_cast<std::int64_t>(value)) {}
+  Value(double value) : data_(value) {}
+  template <class T>
+  Value(T*) = delete;  // would become a bool: say plain() or typed()
+  Value(Text text) : data_(std::make_shared<const Text>(std::move(text))) {}
+  Value(List list);
+  Value(Dict dict);
+  Value(std::shared_ptr<List> list) : data_(std::move(list)) {}
+  Value(std::shared_ptr<Object> object) : data_(std::move(object)) {}
+
+  // Text of the program or of the template: its control markers count.
+  static Value plain(std::string_view text) { return Value(Text::plain(std::string(text))); }
+  // Text that somebody typed: no control marker in it counts.
+  static Value typed(std::string_view text) { return Value(Text::all_typed(std::string(text))); }
+  static Value undefined(std::string why) {
+    Value value;
+    value.data_ = Undefined{std::make_shared<const std::string>(std::move(why))};
+    return value;
+  }
+  static Value list(std::vector<Value> items = {});
+  static Value dict(std::vector<std::pair<Value, Value>> entries = {});  // a later key wins, at the place of the first
+
+  bool is_undefined() const { return std::holds_alternative<Undefined>(data_); }
+  bool is_none() const { return std::holds_alternative<None>(data_); }
+  bool is_bool() const { return std::holds_alternative<bool>(data_); }
+  bool is_int() const { return std::holds_alternative<std::int64_t>(data_); }
+  bool is_integral() const { return is_bool() || is_int(); }
+  bool is_real() const { return std::holds_alternative<double>(data_); }
+  bool is_number() const { return is_integral() || is_real(); }
+  bool is_string() const { return std::holds_alternative<TextPointer>(data_); }
+  bool is_list() const { return std::holds_alternative<ListPointer>(data_); }  // of any ListKind
+  bool is_list(ListKind kind) const;
+  bool is_dict() const { return std::holds_alternative<DictPointer>(data_); }
+  bool is_object() const { return std::holds_alternative<ObjectPointer>(data_); }
+
+  bool as_bool() const { return std::get<bool>(data_); }
+  std::int64_t as_int() const { return is_bool() ? (as_bool() ? 1 : 0) : std::get<std::int64_t>(data_); }
+  double as_real() const { return is_real() ? std::get<double>(data_) : static_cast<double>(as_int()); }
+  const Text& as_text() const { return *std::get<TextPointer>(data_); }
+  const List& as_list() const { return *std::get<ListPointer>(data_); }
+  const std::shared_ptr<List>& list_pointer() const { return std::get<ListPointer>(data_); }
+  const Dict& as_dict() const { return *std::get<DictPointer>(data_); }
+  const std::shared_ptr<Object>& as_object() const { return std::get<ObjectPointer>(data_); }
+  const Undefined& as_undefined() const { return std::get<Undefined>(data_); }
+
+  // The same thing, not an equal one: Python's `is`.
+  bool same_as(const Value& other) const;
+  std::string_view type_name() const;
+  int depth() const;
+
+ private:
+  using TextPointer = std::shared_ptr<const Text>;
+  using ListPointer = std::shared_ptr<List>;
+  using DictPointer = std::shared_ptr<const Dict>;
+  using ObjectPointer = std::shared_ptr<Object>;
+  std::variant<Undefined, None, bool, std::int64_t, double, TextPointer, ListPointer, DictPointer, ObjectPointer> data_;
+};
+
+// Lists in lists in lists: deeper than this is refused, since printing and freeing them is recursive.
+inline constexpr int max_value_depth = 200;
+
+inline int deeper_than(int depth) {
+  if (depth >= max_value_depth) fail("a value nests deeper than " + std::to_string(max_value_depth) + " levels");
+  return depth + 1;
+}
+
+struct List {
+  ListKind kind = ListKind::list;
+  std::vector<Value> items;
+  std::size_t used = 0;  // of an iterator: what a loop has taken already
+  std::string label;     // of a range: how Python prints it
+  int depth = 1;
+
+  explicit List(std::vector<Value> values, ListKind list_kind = ListKind::list) : kind(list_kind), items(std::move(values)) {
+    int deepest = 0;
+    for (const Value& item : items) deepest = (std::max)(deepest, item.depth());
+    depth = deeper_than(deepest);
+  }
+};
+
+// In the order of insertion, as Python keeps it.
+struct Dict {
+  std::vector<std::pair<Value, Value>> entries;
+  int depth = 1;
+
+  const Value* find(const Value& key) const;
+  const Value* find(std::string_view key) const;
+  void set(Value key, Value value);
+
+ private:
+  std::size_t position(const Value& key) const;
+  std::size_t position(std::string_view key) const;
+  std::unordered_map<std::string, std::size_t> index_;  // of string keys, once there are many
+};
+
+inline Value::Value(List list) : data_(std::make_shared<List>(std::move(list))) {}
+inline Value::Value(Dict dict) : data_(std::make_shared<const Dict>(std::move(dict))) {}
+inline Value Value::list(std::vector<Value> items) { return Value(List(std::move(items))); }
+inline Value Value::dict(std::vector<std::pair<Value, Value>> entries) {
+  Dict dict;
+  for (auto& [key, value] : entries) dict.set(std::move(key), std::move(value));
+  return Value(std::move(dict));
+}
+inline bool Value::is_list(ListKind kind) const { return is_list() && as_list().kind == kind; }
+inline int Value::depth() const { return is_list() ? as_list().depth : is_dict() ? as_dict().depth : 0; }
+
+inline bool Value::same_as(const Value& other) const {
+  if (data_.index() != other.data_.index()) return false;
+  if (is_none()) return true;
+  if (is_undefined()) return as_undefined().why == other.as_undefined().why;
+  if (is_bool()) return as_bool() == other.as_bool();
+  if (is_int()) return as_int() == other.as_int();
+  if (is_real()) return as_real() == other.as_real();
+  if (is_string()) return as_text().view() == other.as_text().view();
+  if (is_list()) return list_pointer() == other.list_pointer();
+  if (is_dict()) return &as_dict() == &other.as_dict();
+  return as_object() == other.as_object();
+}
+
+// As Python's messages name it.
+inline std::string_view Value::type_name() const {
+  if (is_undefined()) return "Undefined";
+  if (is_none()) return "NoneType";
+  if (is_bool()) return "bool";
+  if (is_int()) return "int";
+  if (is_real()) return "float";
+  if (is_string()) return "str";
+  if (is_dict()) return "dict";
+  if (is_object()) return as_object()->type_name();
+  switch (as_list().kind) {
+    case ListKind::list: return "list";
+    case ListKind::tuple: return "tuple";
+    case ListKind::range: return "range";
+    case ListKind::group: return "_GroupTuple";
+    case ListKind::iterator: return "generator";
+    case ListKind::keys: return "dict_keys";
+    case ListKind::values: return "dict_values";
+    case ListKind::items: return "dict_items";
+  }
+  return "list";
+}
+
+// Equality of hashable values: 1 == 1.0 == True, tuples by their items.
+inline bool same_key(const Value& left, const Value& right) {
+  if (left.is_string() || right.is_string()) return left.is_string() && right.is_string() && left.as_text().view() == right.as_text().view();
+  if (left.is_integral() && right.is_integral()) return left.as_int() == right.as_int();
+  if (left.is_number() && right.is_number()) return left.as_real() == right.as_real();
+  if (left.is_list() && right.is_list()) {
+    const auto& a = left.as_list().items;
+    const auto& b = right.as_list().items;
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (!same_key(a[i], b[i])) return false;
+    }
+    return true;
+  }
+  return left.same_as(right);
+}
+
+inline constexpr std::size_t many_keys = 12;
+
+inline std::size_t Dict::position(std::string_view key) const {
+  if (!index_.empty()) {
+    const auto found = index_.find(std::string(key));
+    return found == index_.end() ? entries.size() : found->second;
+  }
+  std::size_t i = 0;
+  while (i < entries.size() && !(entries[i].first.is_string() && entries[i].first.as_text().view() == key)) ++i;
+  return i;
+}
+
+inline std::size_t Dict::position(const Value& key) const {
+  if (key.is_string()) return position(key.as_text().view());
+  std::size_t i = 0;
+  while (i < entries.size() && !same_key(entries[i].first, key)) ++i;
+  return i;
+}
+
+inline const Value* Dict::find(const Value& key) const {
+  const std::size_t at = position(key);
+  return at < entries.size() ? &entries[at].second : nullptr;
+}
+
+inline const Value* Dict::find(std::string_view key) const {
+  const std::size_t at = position(key);
+  return at < entries.size() ? &entries[at].second : nullptr;
+}
+
+inline void Dict::set(Value key, Value value) {
+  depth = (std::max)(depth, deeper_than((std::max)(key.depth(), value.depth())));
+  const std::size_t at = position(key);
+  if (at < entries.size()) {
+    entries[at].second = std::move(value);
+    return;
+  }
+  entries.emplace_back(std::move(key), std::move(value));
+  if (entries.size() < many_keys) return;
+  if (index_.empty()) {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (entries[i].first.is_string()) index_.emplace(entries[i].first.as_text().bytes(), i);
+    }
+  } else if (entries.back().first.is_string()) {
+    index_.emplace(entries.back().first.as_text().bytes(), entries.size() - 1);
+  }
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/numbers.hpp
+// Numbers as Python has them: floor division and modulo that follow the divisor's sign, true division, shortest float text.
+// Integers have 64 bits; what does not fit is refused, never wrapped.
+
+namespace diecast::chat {
+
+[[noreturn]] inline void integer_overflow() { fail("an integer does not fit in 64 bits"); }
+
+inline std::string integer_text(std::int64_t value) { return std::to_string(value); }
+
+// Python's repr of a float: the shortest digits that read back, with an exponent below 1e-4 and from 1e16 on.
+inline std::string real_text(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  std::array<char, 64> buffer{};
+  const auto scientific = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific);
+  std::string text(buffer.data(), scientific.ptr);
+  const std::size_t e = text.find('e');
+  int exponent = 0;
+  const char* first = text.data() + e + (text[e + 1] == '+' ? 2 : 1);
+  std::from_chars(first, text.data() + text.size(), exponent);
+  if (exponent < -4 || exponent >= 16) return text;
+  const auto fixed = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed);
+  text.assign(buffer.data(), fixed.ptr);
+  if (text.find('.') == std::string::npos) text += ".0";
+  return text;
+}
+
+inline std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = skip_space(text, 0, text.size());
+  return text.substr(begin, skip_space_back(text, begin, text.size()) - begin);
+}
+
+// Python's int(text, base): blanks around, a sign, single underscores, a prefix when the base says so. False when it is no integer.
+inline bool parse_integer(std::string_view text, int base, std::int64_t& value) {
+  text = trimmed(text);
+  bool negative = false;
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
+    negative = text[0] == '-';
+    text.remove_prefix(1);
+  }
+  if (text.size() > 1 && text[0] == '0') {
+    const char c = static_cast<char>(text[1] | 0x20);
+    const int radix = c == 'x' ? 16 : c == 'o' ? 8 : c == 'b' ? 2 : 0;
+    if (radix != 0 && (base == 0 || base == radix)) {
+      base = radix;
+      text.remove_prefix(2);
+      if (!text.empty() && text[0] == '_') text.remove_prefix(1);
+    }
+  }
+  if (base == 0) base = 10;
+  if (text.empty() || base < 2 || base > 36) return false;
+  value = 0;
+  bool after_digit = false;
+  for (const char c : text) {
+    if (c == '_' && after_digit) {
+      after_digit = false;
+      continue;
+    }
+    const int digit = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'z' ? (c | 0x20) - 'a' + 10 : 99;
+    if (digit >= base) return false;
+    after_digit = true;
+    if (__builtin_mul_overflow(value, base, &value) || __builtin_sub_overflow(value, digit, &value)) integer_overflow();
+  }
+  if (!after_digit) return false;
+  if (negative) return true;
+  if (__builtin_sub_overflow(std::int64_t{0}, value, &value)) integer_overflow();
+  return true;
+}
+
+// Python's float(text).
+inline bool parse_real(std::string_view text, double& value) {
+  text = trimmed(text);
+  std::string digits;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '_' && i > 0 && i + 1 < text.size() && text[i - 1] >= '0' && text[i - 1] <= '9' && text[i + 1] >= '0' && text[i + 1] <= '9') continue;
+    digits += text[i];
+  }
+  bool negative = false;
+  std::string_view rest = digits;
+  if (!rest.empty() && (rest[0] == '+' || rest[0] == '-')) {
+    negative = rest[0] == '-';
+    rest.remove_prefix(1);
+  }
+  if (rest.empty() || rest[0] == '+' || rest[0] == '-') return false;
+  const auto read = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+  if (read.ptr != rest.data() + rest.size() || read.ec == std::errc::invalid_argument) return false;
+  if (read.ec == std::errc::result_out_of_range) {  // too large or too small, told apart by the exponent's sign
+    const std::size_t e = rest.find_first_of("eE");
+    const bool tiny = e != std::string_view::npos ? rest.find('-', e) != std::string_view::npos : rest[0] == '0' || rest[0] == '.';
+    value = tiny ? 0.0 : std::numeric_limits<double>::infinity();
+  }
+  if (negative) value = -value;
+  return true;
+}
+
+inline std::int64_t real_to_integer(double value) {
+  if (std::isnan(value)) fail("cannot convert float NaN to integer");
+  if (std::isinf(value)) fail("cannot convert float infinity to integer");
+  const double whole = std::trunc(value);
+  if (!(whole >= -9223372036854775808.0 && whole < 9223372036854775808.0)) integer_overflow();
+  return static_cast<std::int64_t>(whole);
+}
+
+inline double real_modulo(double left, double right) {
+  double rest = std::fmod(left, right);
+  if (rest != 0) {
+    if ((rest < 0) != (right < 0)) rest += right;
+  } else {
+    rest = std::copysign(0.0, right);
+  }
+  return rest;
+}
+
+inline std::int64_t integer_modulo(std::int64_t left, std::int64_t right) {
+  if (right == -1) return 0;
+  const std::int64_t rest = left % right;
+  return rest != 0 && (rest < 0) != (right < 0) ? rest + right : rest;
+}
+
+inline std::int64_t integer_power(std::int64_t base, std::int64_t exponent) {
+  std::int64_t result = 1;
+  while (true) {
+    if ((exponent & 1) != 0 && __builtin_mul_overflow(result, base, &result)) integer_overflow();
+    exponent >>= 1;
+    if (exponent == 0) return result;
+    if (__builtin_mul_overflow(base, base, &base)) {
+      if (result == 0) return 0;
+      integer_overflow();
+    }
+  }
+}
+
+inline Value integer_arithmetic(Operator op, std::int64_t left, std::int64_t right) {
+  std::int64_t result = 0;
+  switch (op) {
+    case Operator::add:
+      if (__builtin_add_overflow(left, right, &result)) integer_overflow();
+      return result;
+    case Operator::sub:
+      if (__builtin_sub_overflow(left, right, &result)) integer_overflow();
+      return result;
+    case Operator::mul:
+      if (__builtin_mul_overflow(left, right, &result)) integer_overflow();
+      return result;
+    case Operator::div:
+      if (right == 0) fail("division by zero");
+      return static_cast<double>(left) / static_cast<double>(right);
+    case Operator::floordiv:
+      if (right == 0) fail("integer division or modulo by zero");
+      if (right == -1) {
+        if (__builtin_sub_overflow(std::int64_t{0}, left, &result)) integer_overflow();
+        return result;
+      }
+      return left / right - ((left % right != 0 && (left < 0) != (right < 0)) ? 1 : 0);
+    case Operator::mod:
+      if (right == 0) fail("integer division or modulo by zero");
+      return integer_modulo(left, right);
+    case Operator::pow:
+      if (right < 0) {
+        if (left == 0) fail("0.0 cannot be raised to a negative power");
+        return std::pow(static_cast<double>(left), static_cast<double>(right));
+      }
+      return integer_power(left, right);
+    default: fail("unknown arithmetic");
+  }
+}
+
+inline Value real_arithmetic(Operator op, double left, double right) {
+  switch (op) {
+    case Operator::add: return left + right;
+    case Operator::sub: return left - right;
+    case Operator::mul: return left * right;
+    case Operator::div:
+      if (right == 0) fail("float division by zero");
+      return left / right;
+    case Operator::floordiv: {
+      if (right == 0) fail("float floor division by zero");
+      const double rest = real_modulo(left, right);
+      const double quotient = (left - rest) / right;
+      return std::floor(quotient) + (quotient - std::floor(quotient) > 0.5 ? 1.0 : 0.0);
+    }
+    case Operator::mod:
+      if (right == 0) fail("float modulo");
+      return real_modulo(left, right);
+    case Operator::pow: {
+      if (left == 0 && right < 0) fail("0.0 cannot be raised to a negative power");
+      if (left < 0 && std::isfinite(left) && std::isfinite(right) && right != std::floor(right)) fail("a negative number to a fractional power is complex");
+      const double result = std::pow(left, right);
+      if (std::isinf(result) && std::isfinite(left) && std::isfinite(right)) fail("(34, 'Numerical result out of range')");
+      return result;
+    }
+    default: fail("unknown arithmetic");
+  }
+}
+
+// Python's round(x, digits) of a float: to the nearest decimal, a tie of the exact value to the even digit.
+inline double round_real(double value, std::int64_t digits) {
+  if (!std::isfinite(value) || digits > 320) return value;
+  if (digits < -310) return std::copysign(0.0, value);
+  std::array<char, 1024> buffer{};
+  if (digits >= 0) {
+    const auto written = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, static_cast<int>(digits));
+    double rounded = value;
+    std::from_chars(buffer.data(), written.ptr, rounded);
+    return rounded;
+  }
+  const double unit = std::pow(10.0, static_cast<double>(-digits));
+  return std::nearbyint(value / unit) * unit;
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/constants.hpp
+// What the literals of a template stand for: escapes decoded, line breaks made one kind, numbers read. Done once for each template.
+
+namespace diecast::chat {
+
+inline std::string with_plain_breaks(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\r') {
+      result += text[i];
+    } else {
+      result += '\n';
+      if (i + 1 < text.size() && text[i + 1] == '\n') ++i;
+    }
+  }
+  return result;
+}
+
+// The escapes of a Python string; the lexer has checked them. A backslash before anything else stays.
+inline std::string unescaped(std::string_view raw) {
+  const std::string text = with_plain_breaks(raw);
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size()) {
+      result += text[i];
+      continue;
+    }
+    const char c = text[++i];
+    const auto number = [&](std::size_t begin, std::size_t digits, int base) {
+      std::int64_t value = 0;
+      parse_integer(std::string_view(text).substr(begin, digits), base, value);
+      return static_cast<char32_t>(value);
+    };
+    switch (c) {
+      case '\n': break;
+      case '\\':
+      case '\'':
+      case '"': result += c; break;
+      case 'a': result += '\a'; break;
+      case 'b': result += '\b'; break;
+      case 'f': result += '\f'; break;
+      case 'n': result += '\n'; break;
+      case 'r': result += '\r'; break;
+      case 't': result += '\t'; break;
+      case 'v': result += '\v'; break;
+      case 'x':
+      case 'u':
+      case 'U': {
+        const std::size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : 8;
+        append_utf8(result, number(i + 1, digits, 16));
+        i += digits;
+        break;
+      }
+      default:
+        if (c >= '0' && c <= '7') {
+          std::size_t digits = 1;
+          while (digits < 3 && i + digits < text.size() && text[i + digits] >= '0' && text[i + digits] <= '7') ++digits;
+          append_utf8(result, number(i, digits, 8));
+          i += digits - 1;
+        } else {
+          result += '\\';
+          result += c;
+        }
+    }
+  }
+  return result;
+}
+
+inline std::vector<Value> constants_of(const Tree& tree) {
+  std::vector<Value> constants(tree.size);
+  for (std::size_t i = 0; i < tree.size; ++i) {
+    const Node& node = tree.nodes[i];
+    const std::string_view text = tree.source.substr(node.at, node.length);
+    if (node.kind == NodeKind::data) {
+      constants[i] = Value(Text::plain(with_plain_breaks(text)));
+    } else if (node.kind == NodeKind::string) {
+      std::string whole = unescaped(text);
+      for (Index part = node.a; part != 0; part = tree.nodes[part].a) {
+        whole += unescaped(tree.source.substr(tree.nodes[part].at, tree.nodes[part].length));
+      }
+      constants[i] = Value(Text::plain(std::move(whole)));
+    } else if (node.kind == NodeKind::integer) {
+      std::int64_t value = 0;
+      parse_integer(text, text.size() > 1 && text[0] == '0' && text[1] > '9' && text[1] != '_' ? 0 : 10, value);
+      constants[i] = Value(value);
+    } else if (node.kind == NodeKind::real) {
+      double value = 0;
+      parse_real(text, value);
+      constants[i] = Value(value);
+    }
+  }
+  return constants;
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/letters_table.hpp
+// Generated by tests/oracle/make_letters.py from Unicode 14.0.0, as Python knows it: case and kinds of code points.
+
+namespace diecast::chat {
+
+struct CodeRange {
+  std::uint32_t first;
+  std::uint32_t last;
+};
+
+struct CaseRun {
+  std::uint32_t first;
+  std::uint32_t last;
+  std::uint32_t stride;
+  std::int32_t delta;
+};
+
+struct CaseString {
+  std::uint32_t from;
+  std::string_view to;
+};
+
+inline constexpr std::array<CodeRange, 648> alphabetic_ranges{{
+    {65, 90}, {97, 122}, {170, 170}, {181, 181}, {186, 186}, {192, 214}, {216, 246}, {248, 705}, {710, 721}, {736, 740}, {748, 748},
+    {750, 750}, {880, 884}, {886, 887}, {890, 893}, {895, 895}, {902, 902}, {904, 906}, {908, 908}, {910, 929}, {931, 1013}, {1015, 1153},
+    {1162, 1327}, {1329, 1366}, {1369, 1369}, {1376, 1416}, {1488, 1514}, {1519, 1522}, {1568, 1610}, {1646, 1647}, {1649, 1747},
+    {1749, 1749}, {1765, 1766}, {1774, 1775}, {1786, 1788}, {1791, 1791}, {1808, 1808}, {1810, 1839}, {1869, 1957}, {1969, 1969},
+    {1994, 2026}, {2036, 2037}, {2042, 2042}, {2048, 2069}, {2074, 2074}, {2084, 2084}, {2088, 2088}, {2112, 2136}, {2144, 2154},
+    {2160, 2183}, {2185, 2190}, {2208, 2249}, {2308, 2361}, {2365, 2365}, {2384, 2384}, {2392, 2401}, {2417, 2432}, {2437, 2444},
+    {2447, 2448}, {2451, 2472}, {2474, 2480}, {2482, 2482}, {2486, 2489}, {2493, 2493}, {2510, 2510}, {2524, 2525}, {2527, 2529},
+    {2544, 2545}, {2556, 2556}, {2565, 2570}, {2575, 2576}, {2579, 2600}, {2602, 2608}, {2610, 2611}, {2613, 2614}, {2616, 2617},
+    {2649, 2652}, {2654, 2654}, {2674, 2676}, {2693, 2701}, {2703, 2705}, {2707, 2728}, {2730, 2736}, {2738, 2739}, {2741, 2745},
+    {2749, 2749}, {2768, 2768}, {2784, 2785}, {2809, 2809}, {2821, 2828}, {2831, 2832}, {2835, 2856}, {2858, 2864}, {2866, 2867},
+    {2869, 2873}, {2877, 2877}, {2908, 2909}, {2911, 2913}, {2929, 2929}, {2947, 2947}, {2949, 2954}, {2958, 2960}, {2962, 2965},
+    {2969, 2970}, {2972, 2972}, {2974, 2975}, {2979, 2980}, {2984, 2986}, {2990, 3001}, {3024, 3024}, {3077, 3084}, {3086, 3088},
+    {3090, 3112}, {3114, 3129}, {3133, 3133}, {3160, 3162}, {3165, 3165}, {3168, 3169}, {3200, 3200}, {3205, 3212}, {3214, 3216},
+    {3218, 3240}, {3242, 3251}, {3253, 3257}, {3261, 3261}, {3293, 3294}, {3296, 3297}, {3313, 3314}, {3332, 3340}, {3342, 3344},
+    {3346, 3386}, {3389, 3389}, {3406, 3406}, {3412, 3414}, {3423, 3425}, {3450, 3455}, {3461, 3478}, {3482, 3505}, {3507, 3515},
+    {3517, 3517}, {3520, 3526}, {3585, 3632}, {3634, 3635}, {3648, 3654}, {3713, 3714}, {3716, 3716}, {3718, 3722}, {3724, 3747},
+    {3749, 3749}, {3751, 3760}, {3762, 3763}, {3773, 3773}, {3776, 3780}, {3782, 3782}, {3804, 3807}, {3840, 3840}, {3904, 3911},
+    {3913, 3948}, {3976, 3980}, {4096, 4138}, {4159, 4159}, {4176, 4181}, {4186, 4189}, {4193, 4193}, {4197, 4198}, {4206, 4208},
+    {4213, 4225}, {4238, 4238}, {4256, 4293}, {4295, 4295}, {4301, 4301}, {4304, 4346}, {4348, 4680}, {4682, 4685}, {4688, 4694},
+    {4696, 4696}, {4698, 4701}, {4704, 4744}, {4746, 4749}, {4752, 4784}, {4786, 4789}, {4792, 4798}, {4800, 4800}, {4802, 4805},
+    {4808, 4822}, {4824, 4880}, {4882, 4885}, {4888, 4954}, {4992, 5007}, {5024, 5109}, {5112, 5117}, {5121, 5740}, {5743, 5759},
+    {5761, 5786}, {5792, 5866}, {5873, 5880}, {5888, 5905}, {5919, 5937}, {5952, 5969}, {5984, 5996}, {5998, 6000}, {6016, 6067},
+    {6103, 6103}, {6108, 6108}, {6176, 6264}, {6272, 6276}, {6279, 6312}, {6314, 6314}, {6320, 6389}, {6400, 6430}, {6480, 6509},
+    {6512, 6516}, {6528, 6571}, {6576, 6601}, {6656, 6678}, {6688, 6740}, {6823, 6823}, {6917, 6963}, {6981, 6988}, {7043, 7072},
+    {7086, 7087}, {7098, 7141}, {7168, 7203}, {7245, 7247}, {7258, 7293}, {7296, 7304}, {7312, 7354}, {7357, 7359}, {7401, 7404},
+    {7406, 7411}, {7413, 7414}, {7418, 7418}, {7424, 7615}, {7680, 7957}, {7960, 7965}, {7968, 8005}, {8008, 8013}, {8016, 8023},
+    {8025, 8025}, {8027, 8027}, {8029, 8029}, {8031, 8061}, {8064, 8116}, {8118, 8124}, {8126, 8126}, {8130, 8132}, {8134, 8140},
+    {8144, 8147}, {8150, 8155}, {8160, 8172}, {8178, 8180}, {8182, 8188}, {8305, 8305}, {8319, 8319}, {8336, 8348}, {8450, 8450},
+    {8455, 8455}, {8458, 8467}, {8469, 8469}, {8473, 8477}, {8484, 8484}, {8486, 8486}, {8488, 8488}, {8490, 8493}, {8495, 8505},
+    {8508, 8511}, {8517, 8521}, {8526, 8526}, {8579, 8580}, {11264, 11492}, {11499, 11502}, {11506, 11507}, {11520, 11557},
+    {11559, 11559}, {11565, 11565}, {11568, 11623}, {11631, 11631}, {11648, 11670}, {11680, 11686}, {11688, 11694}, {11696, 11702},
+    {11704, 11710}, {11712, 11718}, {11720, 11726}, {11728, 11734}, {11736, 11742}, {11823, 11823}, {12293, 12294}, {12337, 12341},
+    {12347, 12348}, {12353, 12438}, {12445, 12447}, {12449, 12538}, {12540, 12543}, {12549, 12591}, {12593, 12686}, {12704, 12735},
+    {12784, 12799}, {13312, 19903}, {19968, 42124}, {42192, 42237}, {42240, 42508}, {42512, 42527}, {42538, 42539}, {42560, 42606},
+    {42623, 42653}, {42656, 42725}, {42775, 42783}, {42786, 42888}, {42891, 42954}, {42960, 42961}, {42963, 42963}, {42965, 42969},
+    {42994, 43009}, {43011, 43013}, {43015, 43018}, {43020, 43042}, {43072, 43123}, {43138, 43187}, {43250, 43255}, {43259, 43259},
+    {43261, 43262}, {43274, 43301}, {43312, 43334}, {43360, 43388}, {43396, 43442}, {43471, 43471}, {43488, 43492}, {43494, 43503},
+    {43514, 43518}, {43520, 43560}, {43584, 43586}, {43588, 43595}, {43616, 43638}, {43642, 43642}, {43646, 43695}, {43697, 43697},
+    {43701, 43702}, {43705, 43709}, {43712, 43712}, {43714, 43714}, {43739, 43741}, {43744, 43754}, {43762, 43764}, {43777, 43782},
+    {43785, 43790}, {43793, 43798}, {43808, 43814}, {43816, 43822}, {43824, 43866}, {43868, 43881}, {43888, 44002}, {44032, 55203},
+    {55216, 55238}, {55243, 55291}, {63744, 64109}, {64112, 64217}, {64256, 64262}, {64275, 64279}, {64285, 64285}, {64287, 64296},
+    {64298, 64310}, {64312, 64316}, {64318, 64318}, {64320, 64321}, {64323, 64324}, {64326, 64433}, {64467, 64829}, {64848, 64911},
+    {64914, 64967}, {65008, 65019}, {65136, 65140}, {65142, 65276}, {65313, 65338}, {65345, 65370}, {65382, 65470}, {65474, 65479},
+    {65482, 65487}, {65490, 65495}, {65498, 65500}, {65536, 65547}, {65549, 65574}, {65576, 65594}, {65596, 65597}, {65599, 65613},
+    {65616, 65629}, {65664, 65786}, {66176, 66204}, {66208, 66256}, {66304, 66335}, {66349, 66368}, {66370, 66377}, {66384, 66421},
+    {66432, 66461}, {66464, 66499}, {66504, 66511}, {66560, 66717}, {66736, 66771}, {66776, 66811}, {66816, 66855}, {66864, 66915},
+    {66928, 66938}, {66940, 66954}, {66956, 66962}, {66964, 66965}, {66967, 66977}, {66979, 66993}, {66995, 67001}, {67003, 67004},
+    {67072, 67382}, {67392, 67413}, {67424, 67431}, {67456, 67461}, {67463, 67504}, {67506, 67514}, {67584, 67589}, {67592, 67592},
+    {67594, 67637}, {67639, 67640}, {67644, 67644}, {67647, 67669}, {67680, 67702}, {67712, 67742}, {67808, 67826}, {67828, 67829},
+    {67840, 67861}, {67872, 67897}, {67968, 68023}, {68030, 68031}, {68096, 68096}, {68112, 68115}, {68117, 68119}, {68121, 68149},
+    {68192, 68220}, {68224, 68252}, {68288, 68295}, {68297, 68324}, {68352, 68405}, {68416, 68437}, {68448, 68466}, {68480, 68497},
+    {68608, 68680}, {68736, 68786}, {68800, 68850}, {68864, 68899}, {69248, 69289}, {69296, 69297}, {69376, 69404}, {69415, 69415},
+    {69424, 69445}, {69488, 69505}, {69552, 69572}, {69600, 69622}, {69635, 69687}, {69745, 69746}, {69749, 69749}, {69763, 69807},
+    {69840, 69864}, {69891, 69926}, {69956, 69956}, {69959, 69959}, {69968, 70002}, {70006, 70006}, {70019, 70066}, {70081, 70084},
+    {70106, 70106}, {70108, 70108}, {70144, 70161}, {70163, 70187}, {70272, 70278}, {70280, 70280}, {70282, 70285}, {70287, 70301},
+    {70303, 70312}, {70320, 70366}, {70405, 70412}, {70415, 70416}, {70419, 70440}, {70442, 70448}, {70450, 70451}, {70453, 70457},
+    {70461, 70461}, {70480, 70480}, {70493, 70497}, {70656, 70708}, {70727, 70730}, {70751, 70753}, {70784, 70831}, {70852, 70853},
+    {70855, 70855}, {71040, 71086}, {71128, 71131}, {71168, 71215}, {71236, 71236}, {71296, 71338}, {71352, 71352}, {71424, 71450},
+    {71488, 71494}, {71680, 71723}, {71840, 71903}, {71935, 71942}, {71945, 71945}, {71948, 71955}, {71957, 71958}, {71960, 71983},
+    {71999, 71999}, {72001, 72001}, {72096, 72103}, {72106, 72144}, {72161, 72161}, {72163, 72163}, {72192, 72192}, {72203, 72242},
+    {72250, 72250}, {72272, 72272}, {72284, 72329}, {72349, 72349}, {72368, 72440}, {72704, 72712}, {72714, 72750}, {72768, 72768},
+    {72818, 72847}, {72960, 72966}, {72968, 72969}, {72971, 73008}, {73030, 73030}, {73056, 73061}, {73063, 73064}, {73066, 73097},
+    {73112, 73112}, {73440, 73458}, {73648, 73648}, {73728, 74649}, {74880, 75075}, {77712, 77808}, {77824, 78894}, {82944, 83526},
+    {92160, 92728}, {92736, 92766}, {92784, 92862}, {92880, 92909}, {92928, 92975}, {92992, 92995}, {93027, 93047}, {93053, 93071},
+    {93760, 93823}, {93952, 94026}, {94032, 94032}, {94099, 94111}, {94176, 94177}, {94179, 94179}, {94208, 100343}, {100352, 101589},
+    {101632, 101640}, {110576, 110579}, {110581, 110587}, {110589, 110590}, {110592, 110882}, {110928, 110930}, {110948, 110951},
+    {110960, 111355}, {113664, 113770}, {113776, 113788}, {113792, 113800}, {113808, 113817}, {119808, 119892}, {119894, 119964},
+    {119966, 119967}, {119970, 119970}, {119973, 119974}, {119977, 119980}, {119982, 119993}, {119995, 119995}, {119997, 120003},
+    {120005, 120069}, {120071, 120074}, {120077, 120084}, {120086, 120092}, {120094, 120121}, {120123, 120126}, {120128, 120132},
+    {120134, 120134}, {120138, 120144}, {120146, 120485}, {120488, 120512}, {120514, 120538}, {120540, 120570}, {120572, 120596},
+    {120598, 120628}, {120630, 120654}, {120656, 120686}, {120688, 120712}, {120714, 120744}, {120746, 120770}, {120772, 120779},
+    {122624, 122654}, {123136, 123180}, {123191, 123197}, {123214, 123214}, {123536, 123565}, {123584, 123627}, {124896, 124902},
+    {124904, 124907}, {124909, 124910}, {124912, 124926}, {124928, 125124}, {125184, 125251}, {125259, 125259}, {126464, 126467},
+    {126469, 126495}, {126497, 126498}, {126500, 126500}, {126503, 126503}, {126505, 126514}, {126516, 126519}, {126521, 126521},
+    {126523, 126523}, {126530, 126530}, {126535, 126535}, {126537, 126537}, {126539, 126539}, {126541, 126543}, {126545, 126546},
+    {126548, 126548}, {126551, 126551}, {126553, 126553}, {126555, 126555}, {126557, 126557}, {126559, 126559}, {126561, 126562},
+    {126564, 126564}, {126567, 126570}, {126572, 126578}, {126580, 126583}, {126585, 126588}, {126590, 126590}, {126592, 126601},
+    {126603, 126619}, {126625, 126627}, {126629, 126633}, {126635, 126651}, {131072, 173791}, {173824, 177976}, {177984, 178205},
+    {178208, 183969}, {183984, 191456}, {194560, 195101}, {196608, 201546},
+}};
+
+inline constexpr std::array<CodeRange, 206> numeric_ranges{{
+    {48, 57}, {178, 179}, {185, 185}, {188, 190}, {1632, 1641}, {1776, 1785}, {1984, 1993}, {2406, 2415}, {2534, 2543}, {2548, 2553},
+    {2662, 2671}, {2790, 2799}, {2918, 2927}, {2930, 2935}, {3046, 3058}, {3174, 3183}, {3192, 3198}, {3302, 3311}, {3416, 3422},
+    {3430, 3448}, {3558, 3567}, {3664, 3673}, {3792, 3801}, {3872, 3891}, {4160, 4169}, {4240, 4249}, {4969, 4988}, {5870, 5872},
+    {6112, 6121}, {6128, 6137}, {6160, 6169}, {6470, 6479}, {6608, 6618}, {6784, 6793}, {6800, 6809}, {6992, 7001}, {7088, 7097},
+    {7232, 7241}, {7248, 7257}, {8304, 8304}, {8308, 8313}, {8320, 8329}, {8528, 8578}, {8581, 8585}, {9312, 9371}, {9450, 9471},
+    {10102, 10131}, {11517, 11517}, {12295, 12295}, {12321, 12329}, {12344, 12346}, {12690, 12693}, {12832, 12841}, {12872, 12879},
+    {12881, 12895}, {12928, 12937}, {12977, 12991}, {13317, 13317}, {13443, 13443}, {14378, 14378}, {15181, 15181}, {19968, 19968},
+    {19971, 19971}, {19975, 19975}, {19977, 19977}, {20061, 20061}, {20108, 20108}, {20116, 20116}, {20118, 20118}, {20159, 20160},
+    {20191, 20191}, {20200, 20200}, {20237, 20237}, {20336, 20336}, {20740, 20740}, {20806, 20806}, {20841, 20841}, {20843, 20843},
+    {20845, 20845}, {21313, 21313}, {21315, 21317}, {21324, 21324}, {21441, 21444}, {22235, 22235}, {22769, 22769}, {22777, 22777},
+    {24186, 24186}, {24318, 24319}, {24332, 24334}, {24336, 24336}, {25342, 25342}, {25420, 25420}, {26578, 26578}, {28422, 28422},
+    {29590, 29590}, {30334, 30334}, {32902, 32902}, {33836, 33836}, {36014, 36014}, {36019, 36019}, {36144, 36144}, {38433, 38433},
+    {38470, 38470}, {38476, 38476}, {38520, 38520}, {38646, 38646}, {42528, 42537}, {42726, 42735}, {43056, 43061}, {43216, 43225},
+    {43264, 43273}, {43472, 43481}, {43504, 43513}, {43600, 43609}, {44016, 44025}, {63851, 63851}, {63859, 63859}, {63864, 63864},
+    {63922, 63922}, {63953, 63953}, {63955, 63955}, {63997, 63997}, {65296, 65305}, {65799, 65843}, {65856, 65912}, {65930, 65931},
+    {66273, 66299}, {66336, 66339}, {66369, 66369}, {66378, 66378}, {66513, 66517}, {66720, 66729}, {67672, 67679}, {67705, 67711},
+    {67751, 67759}, {67835, 67839}, {67862, 67867}, {68028, 68029}, {68032, 68047}, {68050, 68095}, {68160, 68168}, {68221, 68222},
+    {68253, 68255}, {68331, 68335}, {68440, 68447}, {68472, 68479}, {68521, 68527}, {68858, 68863}, {68912, 68921}, {69216, 69246},
+    {69405, 69414}, {69457, 69460}, {69573, 69579}, {69714, 69743}, {69872, 69881}, {69942, 69951}, {70096, 70105}, {70113, 70132},
+    {70384, 70393}, {70736, 70745}, {70864, 70873}, {71248, 71257}, {71360, 71369}, {71472, 71483}, {71904, 71922}, {72016, 72025},
+    {72784, 72812}, {73040, 73049}, {73120, 73129}, {73664, 73684}, {74752, 74862}, {92768, 92777}, {92864, 92873}, {93008, 93017},
+    {93019, 93025}, {93824, 93846}, {119520, 119539}, {119648, 119672}, {120782, 120831}, {123200, 123209}, {123632, 123641},
+    {125127, 125135}, {125264, 125273}, {126065, 126123}, {126125, 126127}, {126129, 126132}, {126209, 126253}, {126255, 126269},
+    {127232, 127244}, {130032, 130041}, {131073, 131073}, {131172, 131172}, {131298, 131298}, {131361, 131361}, {133418, 133418},
+    {133507, 133507}, {133516, 133516}, {133532, 133532}, {133866, 133866}, {133885, 133885}, {133913, 133913}, {140176, 140176},
+    {141720, 141720}, {146203, 146203}, {156269, 156269}, {194704, 194704},
+}};
+
+inline constexpr std::array<CodeRange, 62> decimal_ranges{{
+    {48, 57}, {1632, 1641}, {1776, 1785}, {1984, 1993}, {2406, 2415}, {2534, 2543}, {2662, 2671}, {2790, 2799}, {2918, 2927},
+    {3046, 3055}, {3174, 3183}, {3302, 3311}, {3430, 3439}, {3558, 3567}, {3664, 3673}, {3792, 3801}, {3872, 3881}, {4160, 4169},
+    {4240, 4249}, {6112, 6121}, {6160, 6169}, {6470, 6479}, {6608, 6617}, {6784, 6793}, {6800, 6809}, {6992, 7001}, {7088, 7097},
+    {7232, 7241}, {7248, 7257}, {42528, 42537}, {43216, 43225}, {43264, 43273}, {43472, 43481}, {43504, 43513}, {43600, 43609},
+    {44016, 44025}, {65296, 65305}, {66720, 66729}, {68912, 68921}, {69734, 69743}, {69872, 69881}, {69942, 69951}, {70096, 70105},
+    {70384, 70393}, {70736, 70745}, {70864, 70873}, {71248, 71257}, {71360, 71369}, {71472, 71481}, {71904, 71913}, {72016, 72025},
+    {72784, 72793}, {73040, 73049}, {73120, 73129}, {92768, 92777}, {92864, 92873}, {93008, 93017}, {120782, 120831}, {123200, 123209},
+    {123632, 123641}, {125264, 125273}, {130032, 130041},
+}};
+
+inline constexpr std::array<CodeRange, 81> digit_ranges{{
+    {48, 57}, {178, 179}, {185, 185}, {1632, 1641}, {1776, 1785}, {1984, 1993}, {2406, 2415}, {2534, 2543}, {2662, 2671}, {2790, 2799},
+    {2918, 2927}, {3046, 3055}, {3174, 3183}, {3302, 3311}, {3430, 3439}, {3558, 3567}, {3664, 3673}, {3792, 3801}, {3872, 3881},
+    {4160, 4169}, {4240, 4249}, {4969, 4977}, {6112, 6121}, {6160, 6169}, {6470, 6479}, {6608, 6618}, {6784, 6793}, {6800, 6809},
+    {6992, 7001}, {7088, 7097}, {7232, 7241}, {7248, 7257}, {8304, 8304}, {8308, 8313}, {8320, 8329}, {9312, 9320}, {9332, 9340},
+    {9352, 9360}, {9450, 9450}, {9461, 9469}, {9471, 9471}, {10102, 10110}, {10112, 10120}, {10122, 10130}, {42528, 42537},
+    {43216, 43225}, {43264, 43273}, {43472, 43481}, {43504, 43513}, {43600, 43609}, {44016, 44025}, {65296, 65305}, {66720, 66729},
+    {68160, 68163}, {68912, 68921}, {69216, 69224}, {69714, 69722}, {69734, 69743}, {69872, 69881}, {69942, 69951}, {70096, 70105},
+    {70384, 70393}, {70736, 70745}, {70864, 70873}, {71248, 71257}, {71360, 71369}, {71472, 71481}, {71904, 71913}, {72016, 72025},
+    {72784, 72793}, {73040, 73049}, {73120, 73129}, {92768, 92777}, {92864, 92873}, {93008, 93017}, {120782, 120831}, {123200, 123209},
+    {123632, 123641}, {125264, 125273}, {127232, 127242}, {130032, 130041},
+}};
+
+inline constexpr std::array<CodeRange, 700> printable_ranges{{
+    {32, 126}, {161, 172}, {174, 887}, {890, 895}, {900, 906}, {908, 908}, {910, 929}, {931, 1327}, {1329, 1366}, {1369, 1418},
+    {1421, 1423}, {1425, 1479}, {1488, 1514}, {1519, 1524}, {1542, 1563}, {1565, 1756}, {1758, 1805}, {1808, 1866}, {1869, 1969},
+    {1984, 2042}, {2045, 2093}, {2096, 2110}, {2112, 2139}, {2142, 2142}, {2144, 2154}, {2160, 2190}, {2200, 2273}, {2275, 2435},
+    {2437, 2444}, {2447, 2448}, {2451, 2472}, {2474, 2480}, {2482, 2482}, {2486, 2489}, {2492, 2500}, {2503, 2504}, {2507, 2510},
+    {2519, 2519}, {2524, 2525}, {2527, 2531}, {2534, 2558}, {2561, 2563}, {2565, 2570}, {2575, 2576}, {2579, 2600}, {2602, 2608},
+    {2610, 2611}, {2613, 2614}, {2616, 2617}, {2620, 2620}, {2622, 2626}, {2631, 2632}, {2635, 2637}, {2641, 2641}, {2649, 2652},
+    {2654, 2654}, {2662, 2678}, {2689, 2691}, {2693, 2701}, {2703, 2705}, {2707, 2728}, {2730, 2736}, {2738, 2739}, {2741, 2745},
+    {2748, 2757}, {2759, 2761}, {2763, 2765}, {2768, 2768}, {2784, 2787}, {2790, 2801}, {2809, 2815}, {2817, 2819}, {2821, 2828},
+    {2831, 2832}, {2835, 2856}, {2858, 2864}, {2866, 2867}, {2869, 2873}, {2876, 2884}, {2887, 2888}, {2891, 2893}, {2901, 2903},
+    {2908, 2909}, {2911, 2915}, {2918, 2935}, {2946, 2947}, {2949, 2954}, {2958, 2960}, {2962, 2965}, {2969, 2970}, {2972, 2972},
+    {2974, 2975}, {2979, 2980}, {2984, 2986}, {2990, 3001}, {3006, 3010}, {3014, 3016}, {3018, 3021}, {3024, 3024}, {3031, 3031},
+    {3046, 3066}, {3072, 3084}, {3086, 3088}, {3090, 3112}, {3114, 3129}, {3132, 3140}, {3142, 3144}, {3146, 3149}, {3157, 3158},
+    {3160, 3162}, {3165, 3165}, {3168, 3171}, {3174, 3183}, {3191, 3212}, {3214, 3216}, {3218, 3240}, {3242, 3251}, {3253, 3257},
+    {3260, 3268}, {3270, 3272}, {3274, 3277}, {3285, 3286}, {3293, 3294}, {3296, 3299}, {3302, 3311}, {3313, 3314}, {3328, 3340},
+    {3342, 3344}, {3346, 3396}, {3398, 3400}, {3402, 3407}, {3412, 3427}, {3430, 3455}, {3457, 3459}, {3461, 3478}, {3482, 3505},
+    {3507, 3515}, {3517, 3517}, {3520, 3526}, {3530, 3530}, {3535, 3540}, {3542, 3542}, {3544, 3551}, {3558, 3567}, {3570, 3572},
+    {3585, 3642}, {3647, 3675}, {3713, 3714}, {3716, 3716}, {3718, 3722}, {3724, 3747}, {3749, 3749}, {3751, 3773}, {3776, 3780},
+    {3782, 3782}, {3784, 3789}, {3792, 3801}, {3804, 3807}, {3840, 3911}, {3913, 3948}, {3953, 3991}, {3993, 4028}, {4030, 4044},
+    {4046, 4058}, {4096, 4293}, {4295, 4295}, {4301, 4301}, {4304, 4680}, {4682, 4685}, {4688, 4694}, {4696, 4696}, {4698, 4701},
+    {4704, 4744}, {4746, 4749}, {4752, 4784}, {4786, 4789}, {4792, 4798}, {4800, 4800}, {4802, 4805}, {4808, 4822}, {4824, 4880},
+    {4882, 4885}, {4888, 4954}, {4957, 4988}, {4992, 5017}, {5024, 5109}, {5112, 5117}, {5120, 5759}, {5761, 5788}, {5792, 5880},
+    {5888, 5909}, {5919, 5942}, {5952, 5971}, {5984, 5996}, {5998, 6000}, {6002, 6003}, {6016, 6109}, {6112, 6121}, {6128, 6137},
+    {6144, 6157}, {6159, 6169}, {6176, 6264}, {6272, 6314}, {6320, 6389}, {6400, 6430}, {6432, 6443}, {6448, 6459}, {6464, 6464},
+    {6468, 6509}, {6512, 6516}, {6528, 6571}, {6576, 6601}, {6608, 6618}, {6622, 6683}, {6686, 6750}, {6752, 6780}, {6783, 6793},
+    {6800, 6809}, {6816, 6829}, {6832, 6862}, {6912, 6988}, {6992, 7038}, {7040, 7155}, {7164, 7223}, {7227, 7241}, {7245, 7304},
+    {7312, 7354}, {7357, 7367}, {7376, 7418}, {7424, 7957}, {7960, 7965}, {7968, 8005}, {8008, 8013}, {8016, 8023}, {8025, 8025},
+    {8027, 8027}, {8029, 8029}, {8031, 8061}, {8064, 8116}, {8118, 8132}, {8134, 8147}, {8150, 8155}, {8157, 8175}, {8178, 8180},
+    {8182, 8190}, {8208, 8231}, {8240, 8286}, {8304, 8305}, {8308, 8334}, {8336, 8348}, {8352, 8384}, {8400, 8432}, {8448, 8587},
+    {8592, 9254}, {9280, 9290}, {9312, 11123}, {11126, 11157}, {11159, 11507}, {11513, 11557}, {11559, 11559}, {11565, 11565},
+    {11568, 11623}, {11631, 11632}, {11647, 11670}, {11680, 11686}, {11688, 11694}, {11696, 11702}, {11704, 11710}, {11712, 11718},
+    {11720, 11726}, {11728, 11734}, {11736, 11742}, {11744, 11869}, {11904, 11929}, {11931, 12019}, {12032, 12245}, {12272, 12283},
+    {12289, 12351}, {12353, 12438}, {12441, 12543}, {12549, 12591}, {12593, 12686}, {12688, 12771}, {12784, 12830}, {12832, 42124},
+    {42128, 42182}, {42192, 42539}, {42560, 42743}, {42752, 42954}, {42960, 42961}, {42963, 42963}, {42965, 42969}, {42994, 43052},
+    {43056, 43065}, {43072, 43127}, {43136, 43205}, {43214, 43225}, {43232, 43347}, {43359, 43388}, {43392, 43469}, {43471, 43481},
+    {43486, 43518}, {43520, 43574}, {43584, 43597}, {43600, 43609}, {43612, 43714}, {43739, 43766}, {43777, 43782}, {43785, 43790},
+    {43793, 43798}, {43808, 43814}, {43816, 43822}, {43824, 43883}, {43888, 44013}, {44016, 44025}, {44032, 55203}, {55216, 55238},
+    {55243, 55291}, {63744, 64109}, {64112, 64217}, {64256, 64262}, {64275, 64279}, {64285, 64310}, {64312, 64316}, {64318, 64318},
+    {64320, 64321}, {64323, 64324}, {64326, 64450}, {64467, 64911}, {64914, 64967}, {64975, 64975}, {65008, 65049}, {65056, 65106},
+    {65108, 65126}, {65128, 65131}, {65136, 65140}, {65142, 65276}, {65281, 65470}, {65474, 65479}, {65482, 65487}, {65490, 65495},
+    {65498, 65500}, {65504, 65510}, {65512, 65518}, {65532, 65533}, {65536, 65547}, {65549, 65574}, {65576, 65594}, {65596, 65597},
+    {65599, 65613}, {65616, 65629}, {65664, 65786}, {65792, 65794}, {65799, 65843}, {65847, 65934}, {65936, 65948}, {65952, 65952},
+    {66000, 66045}, {66176, 66204}, {66208, 66256}, {66272, 66299}, {66304, 66339}, {66349, 66378}, {66384, 66426}, {66432, 66461},
+    {66463, 66499}, {66504, 66517}, {66560, 66717}, {66720, 66729}, {66736, 66771}, {66776, 66811}, {66816, 66855}, {66864, 66915},
+    {66927, 66938}, {66940, 66954}, {66956, 66962}, {66964, 66965}, {66967, 66977}, {66979, 66993}, {66995, 67001}, {67003, 67004},
+    {67072, 67382}, {67392, 67413}, {67424, 67431}, {67456, 67461}, {67463, 67504}, {67506, 67514}, {67584, 67589}, {67592, 67592},
+    {67594, 67637}, {67639, 67640}, {67644, 67644}, {67647, 67669}, {67671, 67742}, {67751, 67759}, {67808, 67826}, {67828, 67829},
+    {67835, 67867}, {67871, 67897}, {67903, 67903}, {67968, 68023}, {68028, 68047}, {68050, 68099}, {68101, 68102}, {68108, 68115},
+    {68117, 68119}, {68121, 68149}, {68152, 68154}, {68159, 68168}, {68176, 68184}, {68192, 68255}, {68288, 68326}, {68331, 68342},
+    {68352, 68405}, {68409, 68437}, {68440, 68466}, {68472, 68497}, {68505, 68508}, {68521, 68527}, {68608, 68680}, {68736, 68786},
+    {68800, 68850}, {68858, 68903}, {68912, 68921}, {69216, 69246}, {69248, 69289}, {69291, 69293}, {69296, 69297}, {69376, 69415},
+    {69424, 69465}, {69488, 69513}, {69552, 69579}, {69600, 69622}, {69632, 69709}, {69714, 69749}, {69759, 69820}, {69822, 69826},
+    {69840, 69864}, {69872, 69881}, {69888, 69940}, {69942, 69959}, {69968, 70006}, {70016, 70111}, {70113, 70132}, {70144, 70161},
+    {70163, 70206}, {70272, 70278}, {70280, 70280}, {70282, 70285}, {70287, 70301}, {70303, 70313}, {70320, 70378}, {70384, 70393},
+    {70400, 70403}, {70405, 70412}, {70415, 70416}, {70419, 70440}, {70442, 70448}, {70450, 70451}, {70453, 70457}, {70459, 70468},
+    {70471, 70472}, {70475, 70477}, {70480, 70480}, {70487, 70487}, {70493, 70499}, {70502, 70508}, {70512, 70516}, {70656, 70747},
+    {70749, 70753}, {70784, 70855}, {70864, 70873}, {71040, 71093}, {71096, 71133}, {71168, 71236}, {71248, 71257}, {71264, 71276},
+    {71296, 71353}, {71360, 71369}, {71424, 71450}, {71453, 71467}, {71472, 71494}, {71680, 71739}, {71840, 71922}, {71935, 71942},
+    {71945, 71945}, {71948, 71955}, {71957, 71958}, {71960, 71989}, {71991, 71992}, {71995, 72006}, {72016, 72025}, {72096, 72103},
+    {72106, 72151}, {72154, 72164}, {72192, 72263}, {72272, 72354}, {72368, 72440}, {72704, 72712}, {72714, 72758}, {72760, 72773},
+    {72784, 72812}, {72816, 72847}, {72850, 72871}, {72873, 72886}, {72960, 72966}, {72968, 72969}, {72971, 73014}, {73018, 73018},
+    {73020, 73021}, {73023, 73031}, {73040, 73049}, {73056, 73061}, {73063, 73064}, {73066, 73102}, {73104, 73105}, {73107, 73112},
+    {73120, 73129}, {73440, 73464}, {73648, 73648}, {73664, 73713}, {73727, 74649}, {74752, 74862}, {74864, 74868}, {74880, 75075},
+    {77712, 77810}, {77824, 78894}, {82944, 83526}, {92160, 92728}, {92736, 92766}, {92768, 92777}, {92782, 92862}, {92864, 92873},
+    {92880, 92909}, {92912, 92917}, {92928, 92997}, {93008, 93017}, {93019, 93025}, {93027, 93047}, {93053, 93071}, {93760, 93850},
+    {93952, 94026}, {94031, 94087}, {94095, 94111}, {94176, 94180}, {94192, 94193}, {94208, 100343}, {100352, 101589}, {101632, 101640},
+    {110576, 110579}, {110581, 110587}, {110589, 110590}, {110592, 110882}, {110928, 110930}, {110948, 110951}, {110960, 111355},
+    {113664, 113770}, {113776, 113788}, {113792, 113800}, {113808, 113817}, {113820, 113823}, {118528, 118573}, {118576, 118598},
+    {118608, 118723}, {118784, 119029}, {119040, 119078}, {119081, 119154}, {119163, 119274}, {119296, 119365}, {119520, 119539},
+    {119552, 119638}, {119648, 119672}, {119808, 119892}, {119894, 119964}, {119966, 119967}, {119970, 119970}, {119973, 119974},
+    {119977, 119980}, {119982, 119993}, {119995, 119995}, {119997, 120003}, {120005, 120069}, {120071, 120074}, {120077, 120084},
+    {120086, 120092}, {120094, 120121}, {120123, 120126}, {120128, 120132}, {120134, 120134}, {120138, 120144}, {120146, 120485},
+    {120488, 120779}, {120782, 121483}, {121499, 121503}, {121505, 121519}, {122624, 122654}, {122880, 122886}, {122888, 122904},
+    {122907, 122913}, {122915, 122916}, {122918, 122922}, {123136, 123180}, {123184, 123197}, {123200, 123209}, {123214, 123215},
+    {123536, 123566}, {123584, 123641}, {123647, 123647}, {124896, 124902}, {124904, 124907}, {124909, 124910}, {124912, 124926},
+    {124928, 125124}, {125127, 125142}, {125184, 125259}, {125264, 125273}, {125278, 125279}, {126065, 126132}, {126209, 126269},
+    {126464, 126467}, {126469, 126495}, {126497, 126498}, {126500, 126500}, {126503, 126503}, {126505, 126514}, {126516, 126519},
+    {126521, 126521}, {126523, 126523}, {126530, 126530}, {126535, 126535}, {126537, 126537}, {126539, 126539}, {126541, 126543},
+    {126545, 126546}, {126548, 126548}, {126551, 126551}, {126553, 126553}, {126555, 126555}, {126557, 126557}, {126559, 126559},
+    {126561, 126562}, {126564, 126564}, {126567, 126570}, {126572, 126578}, {126580, 126583}, {126585, 126588}, {126590, 126590},
+    {126592, 126601}, {126603, 126619}, {126625, 126627}, {126629, 126633}, {126635, 126651}, {126704, 126705}, {126976, 127019},
+    {127024, 127123}, {127136, 127150}, {127153, 127167}, {127169, 127183}, {127185, 127221}, {127232, 127405}, {127462, 127490},
+    {127504, 127547}, {127552, 127560}, {127568, 127569}, {127584, 127589}, {127744, 128727}, {128733, 128748}, {128752, 128764},
+    {128768, 128883}, {128896, 128984}, {128992, 129003}, {129008, 129008}, {129024, 129035}, {129040, 129095}, {129104, 129113},
+    {129120, 129159}, {129168, 129197}, {129200, 129201}, {129280, 129619}, {129632, 129645}, {129648, 129652}, {129656, 129660},
+    {129664, 129670}, {129680, 129708}, {129712, 129722}, {129728, 129733}, {129744, 129753}, {129760, 129767}, {129776, 129782},
+    {129792, 129938}, {129940, 129994}, {130032, 130041}, {131072, 173791}, {173824, 177976}, {177984, 178205}, {178208, 183969},
+    {183984, 191456}, {194560, 195101}, {196608, 201546}, {917760, 917999},
+}};
+
+inline constexpr std::array<CodeRange, 668> lowercase_ranges{{
+    {97, 122}, {170, 170}, {181, 181}, {186, 186}, {223, 246}, {248, 255}, {257, 257}, {259, 259}, {261, 261}, {263, 263}, {265, 265},
+    {267, 267}, {269, 269}, {271, 271}, {273, 273}, {275, 275}, {277, 277}, {279, 279}, {281, 281}, {283, 283}, {285, 285}, {287, 287},
+    {289, 289}, {291, 291}, {293, 293}, {295, 295}, {297, 297}, {299, 299}, {301, 301}, {303, 303}, {305, 305}, {307, 307}, {309, 309},
+    {311, 312}, {314, 314}, {316, 316}, {318, 318}, {320, 320}, {322, 322}, {324, 324}, {326, 326}, {328, 329}, {331, 331}, {333, 333},
+    {335, 335}, {337, 337}, {339, 339}, {341, 341}, {343, 343}, {345, 345}, {347, 347}, {349, 349}, {351, 351}, {353, 353}, {355, 355},
+    {357, 357}, {359, 359}, {361, 361}, {363, 363}, {365, 365}, {367, 367}, {369, 369}, {371, 371}, {373, 373}, {375, 375}, {378, 378},
+    {380, 380}, {382, 384}, {387, 387}, {389, 389}, {392, 392}, {396, 397}, {402, 402}, {405, 405}, {409, 411}, {414, 414}, {417, 417},
+    {419, 419}, {421, 421}, {424, 424}, {426, 427}, {429, 429}, {432, 432}, {436, 436}, {438, 438}, {441, 442}, {445, 447}, {454, 454},
+    {457, 457}, {460, 460}, {462, 462}, {464, 464}, {466, 466}, {468, 468}, {470, 470}, {472, 472}, {474, 474}, {476, 477}, {479, 479},
+    {481, 481}, {483, 483}, {485, 485}, {487, 487}, {489, 489}, {491, 491}, {493, 493}, {495, 496}, {499, 499}, {501, 501}, {505, 505},
+    {507, 507}, {509, 509}, {511, 511}, {513, 513}, {515, 515}, {517, 517}, {519, 519}, {521, 521}, {523, 523}, {525, 525}, {527, 527},
+    {529, 529}, {531, 531}, {533, 533}, {535, 535}, {537, 537}, {539, 539}, {541, 541}, {543, 543}, {545, 545}, {547, 547}, {549, 549},
+    {551, 551}, {553, 553}, {555, 555}, {557, 557}, {559, 559}, {561, 561}, {563, 569}, {572, 572}, {575, 576}, {578, 578}, {583, 583},
+    {585, 585}, {587, 587}, {589, 589}, {591, 659}, {661, 696}, {704, 705}, {736, 740}, {837, 837}, {881, 881}, {883, 883}, {887, 887},
+    {890, 893}, {912, 912}, {940, 974}, {976, 977}, {981, 983}, {985, 985}, {987, 987}, {989, 989}, {991, 991}, {993, 993}, {995, 995},
+    {997, 997}, {999, 999}, {1001, 1001}, {1003, 1003}, {1005, 1005}, {1007, 1011}, {1013, 1013}, {1016, 1016}, {1019, 1020},
+    {1072, 1119}, {1121, 1121}, {1123, 1123}, {1125, 1125}, {1127, 1127}, {1129, 1129}, {1131, 1131}, {1133, 1133}, {1135, 1135},
+    {1137, 1137}, {1139, 1139}, {1141, 1141}, {1143, 1143}, {1145, 1145}, {1147, 1147}, {1149, 1149}, {1151, 1151}, {1153, 1153},
+    {1163, 1163}, {1165, 1165}, {1167, 1167}, {1169, 1169}, {1171, 1171}, {1173, 1173}, {1175, 1175}, {1177, 1177}, {1179, 1179},
+    {1181, 1181}, {1183, 1183}, {1185, 1185}, {1187, 1187}, {1189, 1189}, {1191, 1191}, {1193, 1193}, {1195, 1195}, {1197, 1197},
+    {1199, 1199}, {1201, 1201}, {1203, 1203}, {1205, 1205}, {1207, 1207}, {1209, 1209}, {1211, 1211}, {1213, 1213}, {1215, 1215},
+    {1218, 1218}, {1220, 1220}, {1222, 1222}, {1224, 1224}, {1226, 1226}, {1228, 1228}, {1230, 1231}, {1233, 1233}, {1235, 1235},
+    {1237, 1237}, {1239, 1239}, {1241, 1241}, {1243, 1243}, {1245, 1245}, {1247, 1247}, {1249, 1249}, {1251, 1251}, {1253, 1253},
+    {1255, 1255}, {1257, 1257}, {1259, 1259}, {1261, 1261}, {1263, 1263}, {1265, 1265}, {1267, 1267}, {1269, 1269}, {1271, 1271},
+    {1273, 1273}, {1275, 1275}, {1277, 1277}, {1279, 1279}, {1281, 1281}, {1283, 1283}, {1285, 1285}, {1287, 1287}, {1289, 1289},
+    {1291, 1291}, {1293, 1293}, {1295, 1295}, {1297, 1297}, {1299, 1299}, {1301, 1301}, {1303, 1303}, {1305, 1305}, {1307, 1307},
+    {1309, 1309}, {1311, 1311}, {1313, 1313}, {1315, 1315}, {1317, 1317}, {1319, 1319}, {1321, 1321}, {1323, 1323}, {1325, 1325},
+    {1327, 1327}, {1376, 1416}, {4304, 4346}, {4349, 4351}, {5112, 5117}, {7296, 7304}, {7424, 7615}, {7681, 7681}, {7683, 7683},
+    {7685, 7685}, {7687, 7687}, {7689, 7689}, {7691, 7691}, {7693, 7693}, {7695, 7695}, {7697, 7697}, {7699, 7699}, {7701, 7701},
+    {7703, 7703}, {7705, 7705}, {7707, 7707}, {7709, 7709}, {7711, 7711}, {7713, 7713}, {7715, 7715}, {7717, 7717}, {7719, 7719},
+    {7721, 7721}, {7723, 7723}, {7725, 7725}, {7727, 7727}, {7729, 7729}, {7731, 7731}, {7733, 7733}, {7735, 7735}, {7737, 7737},
+    {7739, 7739}, {7741, 7741}, {7743, 7743}, {7745, 7745}, {7747, 7747}, {7749, 7749}, {7751, 7751}, {7753, 7753}, {7755, 7755},
+    {7757, 7757}, {7759, 7759}, {7761, 7761}, {7763, 7763}, {7765, 7765}, {7767, 7767}, {7769, 7769}, {7771, 7771}, {7773, 7773},
+    {7775, 7775}, {7777, 7777}, {7779, 7779}, {7781, 7781}, {7783, 7783}, {7785, 7785}, {7787, 7787}, {7789, 7789}, {7791, 7791},
+    {7793, 7793}, {7795, 7795}, {7797, 7797}, {7799, 7799}, {7801, 7801}, {7803, 7803}, {7805, 7805}, {7807, 7807}, {7809, 7809},
+    {7811, 7811}, {7813, 7813}, {7815, 7815}, {7817, 7817}, {7819, 7819}, {7821, 7821}, {7823, 7823}, {7825, 7825}, {7827, 7827},
+    {7829, 7837}, {7839, 7839}, {7841, 7841}, {7843, 7843}, {7845, 7845}, {7847, 7847}, {7849, 7849}, {7851, 7851}, {7853, 7853},
+    {7855, 7855}, {7857, 7857}, {7859, 7859}, {7861, 7861}, {7863, 7863}, {7865, 7865}, {7867, 7867}, {7869, 7869}, {7871, 7871},
+    {7873, 7873}, {7875, 7875}, {7877, 7877}, {7879, 7879}, {7881, 7881}, {7883, 7883}, {7885, 7885}, {7887, 7887}, {7889, 7889},
+    {7891, 7891}, {7893, 7893}, {7895, 7895}, {7897, 7897}, {7899, 7899}, {7901, 7901}, {7903, 7903}, {7905, 7905}, {7907, 7907},
+    {7909, 7909}, {7911, 7911}, {7913, 7913}, {7915, 7915}, {7917, 7917}, {7919, 7919}, {7921, 7921}, {7923, 7923}, {7925, 7925},
+    {7927, 7927}, {7929, 7929}, {7931, 7931}, {7933, 7933}, {7935, 7943}, {7952, 7957}, {7968, 7975}, {7984, 7991}, {8000, 8005},
+    {8016, 8023}, {8032, 8039}, {8048, 8061}, {8064, 8071}, {8080, 8087}, {8096, 8103}, {8112, 8116}, {8118, 8119}, {8126, 8126},
+    {8130, 8132}, {8134, 8135}, {8144, 8147}, {8150, 8151}, {8160, 8167}, {8178, 8180}, {8182, 8183}, {8305, 8305}, {8319, 8319},
+    {8336, 8348}, {8458, 8458}, {8462, 8463}, {8467, 8467}, {8495, 8495}, {8500, 8500}, {8505, 8505}, {8508, 8509}, {8518, 8521},
+    {8526, 8526}, {8560, 8575}, {8580, 8580}, {9424, 9449}, {11312, 11359}, {11361, 11361}, {11365, 11366}, {11368, 11368},
+    {11370, 11370}, {11372, 11372}, {11377, 11377}, {11379, 11380}, {11382, 11389}, {11393, 11393}, {11395, 11395}, {11397, 11397},
+    {11399, 11399}, {11401, 11401}, {11403, 11403}, {11405, 11405}, {11407, 11407}, {11409, 11409}, {11411, 11411}, {11413, 11413},
+    {11415, 11415}, {11417, 11417}, {11419, 11419}, {11421, 11421}, {11423, 11423}, {11425, 11425}, {11427, 11427}, {11429, 11429},
+    {11431, 11431}, {11433, 11433}, {11435, 11435}, {11437, 11437}, {11439, 11439}, {11441, 11441}, {11443, 11443}, {11445, 11445},
+    {11447, 11447}, {11449, 11449}, {11451, 11451}, {11453, 11453}, {11455, 11455}, {11457, 11457}, {11459, 11459}, {11461, 11461},
+    {11463, 11463}, {11465, 11465}, {11467, 11467}, {11469, 11469}, {11471, 11471}, {11473, 11473}, {11475, 11475}, {11477, 11477},
+    {11479, 11479}, {11481, 11481}, {11483, 11483}, {11485, 11485}, {11487, 11487}, {11489, 11489}, {11491, 11492}, {11500, 11500},
+    {11502, 11502}, {11507, 11507}, {11520, 11557}, {11559, 11559}, {11565, 11565}, {42561, 42561}, {42563, 42563}, {42565, 42565},
+    {42567, 42567}, {42569, 42569}, {42571, 42571}, {42573, 42573}, {42575, 42575}, {42577, 42577}, {42579, 42579}, {42581, 42581},
+    {42583, 42583}, {42585, 42585}, {42587, 42587}, {42589, 42589}, {42591, 42591}, {42593, 42593}, {42595, 42595}, {42597, 42597},
+    {42599, 42599}, {42601, 42601}, {42603, 42603}, {42605, 42605}, {42625, 42625}, {42627, 42627}, {42629, 42629}, {42631, 42631},
+    {42633, 42633}, {42635, 42635}, {42637, 42637}, {42639, 42639}, {42641, 42641}, {42643, 42643}, {42645, 42645}, {42647, 42647},
+    {42649, 42649}, {42651, 42653}, {42787, 42787}, {42789, 42789}, {42791, 42791}, {42793, 42793}, {42795, 42795}, {42797, 42797},
+    {42799, 42801}, {42803, 42803}, {42805, 42805}, {42807, 42807}, {42809, 42809}, {42811, 42811}, {42813, 42813}, {42815, 42815},
+    {42817, 42817}, {42819, 42819}, {42821, 42821}, {42823, 42823}, {42825, 42825}, {42827, 42827}, {42829, 42829}, {42831, 42831},
+    {42833, 42833}, {42835, 42835}, {42837, 42837}, {42839, 42839}, {42841, 42841}, {42843, 42843}, {42845, 42845}, {42847, 42847},
+    {42849, 42849}, {42851, 42851}, {42853, 42853}, {42855, 42855}, {42857, 42857}, {42859, 42859}, {42861, 42861}, {42863, 42872},
+    {42874, 42874}, {42876, 42876}, {42879, 42879}, {42881, 42881}, {42883, 42883}, {42885, 42885}, {42887, 42887}, {42892, 42892},
+    {42894, 42894}, {42897, 42897}, {42899, 42901}, {42903, 42903}, {42905, 42905}, {42907, 42907}, {42909, 42909}, {42911, 42911},
+    {42913, 42913}, {42915, 42915}, {42917, 42917}, {42919, 42919}, {42921, 42921}, {42927, 42927}, {42933, 42933}, {42935, 42935},
+    {42937, 42937}, {42939, 42939}, {42941, 42941}, {42943, 42943}, {42945, 42945}, {42947, 42947}, {42952, 42952}, {42954, 42954},
+    {42961, 42961}, {42963, 42963}, {42965, 42965}, {42967, 42967}, {42969, 42969}, {42998, 42998}, {43000, 43002}, {43824, 43866},
+    {43868, 43880}, {43888, 43967}, {64256, 64262}, {64275, 64279}, {65345, 65370}, {66600, 66639}, {66776, 66811}, {66967, 66977},
+    {66979, 66993}, {66995, 67001}, {67003, 67004}, {67456, 67456}, {67459, 67461}, {67463, 67504}, {67506, 67514}, {68800, 68850},
+    {71872, 71903}, {93792, 93823}, {119834, 119859}, {119886, 119892}, {119894, 119911}, {119938, 119963}, {119990, 119993},
+    {119995, 119995}, {119997, 120003}, {120005, 120015}, {120042, 120067}, {120094, 120119}, {120146, 120171}, {120198, 120223},
+    {120250, 120275}, {120302, 120327}, {120354, 120379}, {120406, 120431}, {120458, 120485}, {120514, 120538}, {120540, 120545},
+    {120572, 120596}, {120598, 120603}, {120630, 120654}, {120656, 120661}, {120688, 120712}, {120714, 120719}, {120746, 120770},
+    {120772, 120777}, {120779, 120779}, {122624, 122633}, {122635, 122654}, {125218, 125251},
+}};
+
+inline constexpr std::array<CodeRange, 651> uppercase_ranges{{
+    {65, 90}, {192, 214}, {216, 222}, {256, 256}, {258, 258}, {260, 260}, {262, 262}, {264, 264}, {266, 266}, {268, 268}, {270, 270},
+    {272, 272}, {274, 274}, {276, 276}, {278, 278}, {280, 280}, {282, 282}, {284, 284}, {286, 286}, {288, 288}, {290, 290}, {292, 292},
+    {294, 294}, {296, 296}, {298, 298}, {300, 300}, {302, 302}, {304, 304}, {306, 306}, {308, 308}, {310, 310}, {313, 313}, {315, 315},
+    {317, 317}, {319, 319}, {321, 321}, {323, 323}, {325, 325}, {327, 327}, {330, 330}, {332, 332}, {334, 334}, {336, 336}, {338, 338},
+    {340, 340}, {342, 342}, {344, 344}, {346, 346}, {348, 348}, {350, 350}, {352, 352}, {354, 354}, {356, 356}, {358, 358}, {360, 360},
+    {362, 362}, {364, 364}, {366, 366}, {368, 368}, {370, 370}, {372, 372}, {374, 374}, {376, 377}, {379, 379}, {381, 381}, {385, 386},
+    {388, 388}, {390, 391}, {393, 395}, {398, 401}, {403, 404}, {406, 408}, {412, 413}, {415, 416}, {418, 418}, {420, 420}, {422, 423},
+    {425, 425}, {428, 428}, {430, 431}, {433, 435}, {437, 437}, {439, 440}, {444, 444}, {452, 452}, {455, 455}, {458, 458}, {461, 461},
+    {463, 463}, {465, 465}, {467, 467}, {469, 469}, {471, 471}, {473, 473}, {475, 475}, {478, 478}, {480, 480}, {482, 482}, {484, 484},
+    {486, 486}, {488, 488}, {490, 490}, {492, 492}, {494, 494}, {497, 497}, {500, 500}, {502, 504}, {506, 506}, {508, 508}, {510, 510},
+    {512, 512}, {514, 514}, {516, 516}, {518, 518}, {520, 520}, {522, 522}, {524, 524}, {526, 526}, {528, 528}, {530, 530}, {532, 532},
+    {534, 534}, {536, 536}, {538, 538}, {540, 540}, {542, 542}, {544, 544}, {546, 546}, {548, 548}, {550, 550}, {552, 552}, {554, 554},
+    {556, 556}, {558, 558}, {560, 560}, {562, 562}, {570, 571}, {573, 574}, {577, 577}, {579, 582}, {584, 584}, {586, 586}, {588, 588},
+    {590, 590}, {880, 880}, {882, 882}, {886, 886}, {895, 895}, {902, 902}, {904, 906}, {908, 908}, {910, 911}, {913, 929}, {931, 939},
+    {975, 975}, {978, 980}, {984, 984}, {986, 986}, {988, 988}, {990, 990}, {992, 992}, {994, 994}, {996, 996}, {998, 998}, {1000, 1000},
+    {1002, 1002}, {1004, 1004}, {1006, 1006}, {1012, 1012}, {1015, 1015}, {1017, 1018}, {1021, 1071}, {1120, 1120}, {1122, 1122},
+    {1124, 1124}, {1126, 1126}, {1128, 1128}, {1130, 1130}, {1132, 1132}, {1134, 1134}, {1136, 1136}, {1138, 1138}, {1140, 1140},
+    {1142, 1142}, {1144, 1144}, {1146, 1146}, {1148, 1148}, {1150, 1150}, {1152, 1152}, {1162, 1162}, {1164, 1164}, {1166, 1166},
+    {1168, 1168}, {1170, 1170}, {1172, 1172}, {1174, 1174}, {1176, 1176}, {1178, 1178}, {1180, 1180}, {1182, 1182}, {1184, 1184},
+    {1186, 1186}, {1188, 1188}, {1190, 1190}, {1192, 1192}, {1194, 1194}, {1196, 1196}, {1198, 1198}, {1200, 1200}, {1202, 1202},
+    {1204, 1204}, {1206, 1206}, {1208, 1208}, {1210, 1210}, {1212, 1212}, {1214, 1214}, {1216, 1217}, {1219, 1219}, {1221, 1221},
+    {1223, 1223}, {1225, 1225}, {1227, 1227}, {1229, 1229}, {1232, 1232}, {1234, 1234}, {1236, 1236}, {1238, 1238}, {1240, 1240},
+    {1242, 1242}, {1244, 1244}, {1246, 1246}, {1248, 1248}, {1250, 1250}, {1252, 1252}, {1254, 1254}, {1256, 1256}, {1258, 1258},
+    {1260, 1260}, {1262, 1262}, {1264, 1264}, {1266, 1266}, {1268, 1268}, {1270, 1270}, {1272, 1272}, {1274, 1274}, {1276, 1276},
+    {1278, 1278}, {1280, 1280}, {1282, 1282}, {1284, 1284}, {1286, 1286}, {1288, 1288}, {1290, 1290}, {1292, 1292}, {1294, 1294},
+    {1296, 1296}, {1298, 1298}, {1300, 1300}, {1302, 1302}, {1304, 1304}, {1306, 1306}, {1308, 1308}, {1310, 1310}, {1312, 1312},
+    {1314, 1314}, {1316, 1316}, {1318, 1318}, {1320, 1320}, {1322, 1322}, {1324, 1324}, {1326, 1326}, {1329, 1366}, {4256, 4293},
+    {4295, 4295}, {4301, 4301}, {5024, 5109}, {7312, 7354}, {7357, 7359}, {7680, 7680}, {7682, 7682}, {7684, 7684}, {7686, 7686},
+    {7688, 7688}, {7690, 7690}, {7692, 7692}, {7694, 7694}, {7696, 7696}, {7698, 7698}, {7700, 7700}, {7702, 7702}, {7704, 7704},
+    {7706, 7706}, {7708, 7708}, {7710, 7710}, {7712, 7712}, {7714, 7714}, {7716, 7716}, {7718, 7718}, {7720, 7720}, {7722, 7722},
+    {7724, 7724}, {7726, 7726}, {7728, 7728}, {7730, 7730}, {7732, 7732}, {7734, 7734}, {7736, 7736}, {7738, 7738}, {7740, 7740},
+    {7742, 7742}, {7744, 7744}, {7746, 7746}, {7748, 7748}, {7750, 7750}, {7752, 7752}, {7754, 7754}, {7756, 7756}, {7758, 7758},
+    {7760, 7760}, {7762, 7762}, {7764, 7764}, {7766, 7766}, {7768, 7768}, {7770, 7770}, {7772, 7772}, {7774, 7774}, {7776, 7776},
+    {7778, 7778}, {7780, 7780}, {7782, 7782}, {7784, 7784}, {7786, 7786}, {7788, 7788}, {7790, 7790}, {7792, 7792}, {7794, 7794},
+    {7796, 7796}, {7798, 7798}, {7800, 7800}, {7802, 7802}, {7804, 7804}, {7806, 7806}, {7808, 7808}, {7810, 7810}, {7812, 7812},
+    {7814, 7814}, {7816, 7816}, {7818, 7818}, {7820, 7820}, {7822, 7822}, {7824, 7824}, {7826, 7826}, {7828, 7828}, {7838, 7838},
+    {7840, 7840}, {7842, 7842}, {7844, 7844}, {7846, 7846}, {7848, 7848}, {7850, 7850}, {7852, 7852}, {7854, 7854}, {7856, 7856},
+    {7858, 7858}, {7860, 7860}, {7862, 7862}, {7864, 7864}, {7866, 7866}, {7868, 7868}, {7870, 7870}, {7872, 7872}, {7874, 7874},
+    {7876, 7876}, {7878, 7878}, {7880, 7880}, {7882, 7882}, {7884, 7884}, {7886, 7886}, {7888, 7888}, {7890, 7890}, {7892, 7892},
+    {7894, 7894}, {7896, 7896}, {7898, 7898}, {7900, 7900}, {7902, 7902}, {7904, 7904}, {7906, 7906}, {7908, 7908}, {7910, 7910},
+    {7912, 7912}, {7914, 7914}, {7916, 7916}, {7918, 7918}, {7920, 7920}, {7922, 7922}, {7924, 7924}, {7926, 7926}, {7928, 7928},
+    {7930, 7930}, {7932, 7932}, {7934, 7934}, {7944, 7951}, {7960, 7965}, {7976, 7983}, {7992, 7999}, {8008, 8013}, {8025, 8025},
+    {8027, 8027}, {8029, 8029}, {8031, 8031}, {8040, 8047}, {8120, 8123}, {8136, 8139}, {8152, 8155}, {8168, 8172}, {8184, 8187},
+    {8450, 8450}, {8455, 8455}, {8459, 8461}, {8464, 8466}, {8469, 8469}, {8473, 8477}, {8484, 8484}, {8486, 8486}, {8488, 8488},
+    {8490, 8493}, {8496, 8499}, {8510, 8511}, {8517, 8517}, {8544, 8559}, {8579, 8579}, {9398, 9423}, {11264, 11311}, {11360, 11360},
+    {11362, 11364}, {11367, 11367}, {11369, 11369}, {11371, 11371}, {11373, 11376}, {11378, 11378}, {11381, 11381}, {11390, 11392},
+    {11394, 11394}, {11396, 11396}, {11398, 11398}, {11400, 11400}, {11402, 11402}, {11404, 11404}, {11406, 11406}, {11408, 11408},
+    {11410, 11410}, {11412, 11412}, {11414, 11414}, {11416, 11416}, {11418, 11418}, {11420, 11420}, {11422, 11422}, {11424, 11424},
+    {11426, 11426}, {11428, 11428}, {11430, 11430}, {11432, 11432}, {11434, 11434}, {11436, 11436}, {11438, 11438}, {11440, 11440},
+    {11442, 11442}, {11444, 11444}, {11446, 11446}, {11448, 11448}, {11450, 11450}, {11452, 11452}, {11454, 11454}, {11456, 11456},
+    {11458, 11458}, {11460, 11460}, {11462, 11462}, {11464, 11464}, {11466, 11466}, {11468, 11468}, {11470, 11470}, {11472, 11472},
+    {11474, 11474}, {11476, 11476}, {11478, 11478}, {11480, 11480}, {11482, 11482}, {11484, 11484}, {11486, 11486}, {11488, 11488},
+    {11490, 11490}, {11499, 11499}, {11501, 11501}, {11506, 11506}, {42560, 42560}, {42562, 42562}, {42564, 42564}, {42566, 42566},
+    {42568, 42568}, {42570, 42570}, {42572, 42572}, {42574, 42574}, {42576, 42576}, {42578, 42578}, {42580, 42580}, {42582, 42582},
+    {42584, 42584}, {42586, 42586}, {42588, 42588}, {42590, 42590}, {42592, 42592}, {42594, 42594}, {42596, 42596}, {42598, 42598},
+    {42600, 42600}, {42602, 42602}, {42604, 42604}, {42624, 42624}, {42626, 42626}, {42628, 42628}, {42630, 42630}, {42632, 42632},
+    {42634, 42634}, {42636, 42636}, {42638, 42638}, {42640, 42640}, {42642, 42642}, {42644, 42644}, {42646, 42646}, {42648, 42648},
+    {42650, 42650}, {42786, 42786}, {42788, 42788}, {42790, 42790}, {42792, 42792}, {42794, 42794}, {42796, 42796}, {42798, 42798},
+    {42802, 42802}, {42804, 42804}, {42806, 42806}, {42808, 42808}, {42810, 42810}, {42812, 42812}, {42814, 42814}, {42816, 42816},
+    {42818, 42818}, {42820, 42820}, {42822, 42822}, {42824, 42824}, {42826, 42826}, {42828, 42828}, {42830, 42830}, {42832, 42832},
+    {42834, 42834}, {42836, 42836}, {42838, 42838}, {42840, 42840}, {42842, 42842}, {42844, 42844}, {42846, 42846}, {42848, 42848},
+    {42850, 42850}, {42852, 42852}, {42854, 42854}, {42856, 42856}, {42858, 42858}, {42860, 42860}, {42862, 42862}, {42873, 42873},
+    {42875, 42875}, {42877, 42878}, {42880, 42880}, {42882, 42882}, {42884, 42884}, {42886, 42886}, {42891, 42891}, {42893, 42893},
+    {42896, 42896}, {42898, 42898}, {42902, 42902}, {42904, 42904}, {42906, 42906}, {42908, 42908}, {42910, 42910}, {42912, 42912},
+    {42914, 42914}, {42916, 42916}, {42918, 42918}, {42920, 42920}, {42922, 42926}, {42928, 42932}, {42934, 42934}, {42936, 42936},
+    {42938, 42938}, {42940, 42940}, {42942, 42942}, {42944, 42944}, {42946, 42946}, {42948, 42951}, {42953, 42953}, {42960, 42960},
+    {42966, 42966}, {42968, 42968}, {42997, 42997}, {65313, 65338}, {66560, 66599}, {66736, 66771}, {66928, 66938}, {66940, 66954},
+    {66956, 66962}, {66964, 66965}, {68736, 68786}, {71840, 71871}, {93760, 93791}, {119808, 119833}, {119860, 119885}, {119912, 119937},
+    {119964, 119964}, {119966, 119967}, {119970, 119970}, {119973, 119974}, {119977, 119980}, {119982, 119989}, {120016, 120041},
+    {120068, 120069}, {120071, 120074}, {120077, 120084}, {120086, 120092}, {120120, 120121}, {120123, 120126}, {120128, 120132},
+    {120134, 120134}, {120138, 120144}, {120172, 120197}, {120224, 120249}, {120276, 120301}, {120328, 120353}, {120380, 120405},
+    {120432, 120457}, {120488, 120512}, {120546, 120570}, {120604, 120628}, {120662, 120686}, {120720, 120744}, {120778, 120778},
+    {125184, 125217}, {127280, 127305}, {127312, 127337}, {127344, 127369},
+}};
+
+inline constexpr std::array<CaseRun, 194> upper_runs{{
+    {97, 122, 1, -32}, {181, 181, 1, 743}, {224, 246, 1, -32}, {248, 254, 1, -32}, {255, 255, 1, 121}, {257, 303, 2, -1},
+    {305, 305, 1, -232}, {307, 311, 2, -1}, {314, 328, 2, -1}, {331, 375, 2, -1}, {378, 382, 2, -1}, {383, 383, 1, -300},
+    {384, 384, 1, 195}, {387, 389, 2, -1}, {392, 392, 1, -1}, {396, 396, 1, -1}, {402, 402, 1, -1}, {405, 405, 1, 97}, {409, 409, 1, -1},
+    {410, 410, 1, 163}, {414, 414, 1, 130}, {417, 421, 2, -1}, {424, 424, 1, -1}, {429, 429, 1, -1}, {432, 432, 1, -1}, {436, 438, 2, -1},
+    {441, 441, 1, -1}, {445, 445, 1, -1}, {447, 447, 1, 56}, {453, 453, 1, -1}, {454, 454, 1, -2}, {456, 456, 1, -1}, {457, 457, 1, -2},
+    {459, 459, 1, -1}, {460, 460, 1, -2}, {462, 476, 2, -1}, {477, 477, 1, -79}, {479, 495, 2, -1}, {498, 498, 1, -1}, {499, 499, 1, -2},
+    {501, 501, 1, -1}, {505, 543, 2, -1}, {547, 563, 2, -1}, {572, 572, 1, -1}, {575, 576, 1, 10815}, {578, 578, 1, -1},
+    {583, 591, 2, -1}, {592, 592, 1, 10783}, {593, 593, 1, 10780}, {594, 594, 1, 10782}, {595, 595, 1, -210}, {596, 596, 1, -206},
+    {598, 599, 1, -205}, {601, 601, 1, -202}, {603, 603, 1, -203}, {604, 604, 1, 42319}, {608, 608, 1, -205}, {609, 609, 1, 42315},
+    {611, 611, 1, -207}, {613, 613, 1, 42280}, {614, 614, 1, 42308}, {616, 616, 1, -209}, {617, 617, 1, -211}, {618, 618, 1, 42308},
+    {619, 619, 1, 10743}, {620, 620, 1, 42305}, {623, 623, 1, -211}, {625, 625, 1, 10749}, {626, 626, 1, -213}, {629, 629, 1, -214},
+    {637, 637, 1, 10727}, {640, 640, 1, -218}, {642, 642, 1, 42307}, {643, 643, 1, -218}, {647, 647, 1, 42282}, {648, 648, 1, -218},
+    {649, 649, 1, -69}, {650, 651, 1, -217}, {652, 652, 1, -71}, {658, 658, 1, -219}, {669, 669, 1, 42261}, {670, 670, 1, 42258},
+    {837, 837, 1, 84}, {881, 883, 2, -1}, {887, 887, 1, -1}, {891, 893, 1, 130}, {940, 940, 1, -38}, {941, 943, 1, -37},
+    {945, 961, 1, -32}, {962, 962, 1, -31}, {963, 971, 1, -32}, {972, 972, 1, -64}, {973, 974, 1, -63}, {976, 976, 1, -62},
+    {977, 977, 1, -57}, {981, 981, 1, -47}, {982, 982, 1, -54}, {983, 983, 1, -8}, {985, 1007, 2, -1}, {1008, 1008, 1, -86},
+    {1009, 1009, 1, -80}, {1010, 1010, 1, 7}, {1011, 1011, 1, -116}, {1013, 1013, 1, -96}, {1016, 1016, 1, -1}, {1019, 1019, 1, -1},
+    {1072, 1103, 1, -32}, {1104, 1119, 1, -80}, {1121, 1153, 2, -1}, {1163, 1215, 2, -1}, {1218, 1230, 2, -1}, {1231, 1231, 1, -15},
+    {1233, 1327, 2, -1}, {1377, 1414, 1, -48}, {4304, 4346, 1, 3008}, {4349, 4351, 1, 3008}, {5112, 5117, 1, -8}, {7296, 7296, 1, -6254},
+    {7297, 7297, 1, -6253}, {7298, 7298, 1, -6244}, {7299, 7300, 1, -6242}, {7301, 7301, 1, -6243}, {7302, 7302, 1, -6236},
+    {7303, 7303, 1, -6181}, {7304, 7304, 1, 35266}, {7545, 7545, 1, 35332}, {7549, 7549, 1, 3814}, {7566, 7566, 1, 35384},
+    {7681, 7829, 2, -1}, {7835, 7835, 1, -59}, {7841, 7935, 2, -1}, {7936, 7943, 1, 8}, {7952, 7957, 1, 8}, {7968, 7975, 1, 8},
+    {7984, 7991, 1, 8}, {8000, 8005, 1, 8}, {8017, 8023, 2, 8}, {8032, 8039, 1, 8}, {8048, 8049, 1, 74}, {8050, 8053, 1, 86},
+    {8054, 8055, 1, 100}, {8056, 8057, 1, 128}, {8058, 8059, 1, 112}, {8060, 8061, 1, 126}, {8112, 8113, 1, 8}, {8126, 8126, 1, -7205},
+    {8144, 8145, 1, 8}, {8160, 8161, 1, 8}, {8165, 8165, 1, 7}, {8526, 8526, 1, -28}, {8560, 8575, 1, -16}, {8580, 8580, 1, -1},
+    {9424, 9449, 1, -26}, {11312, 11359, 1, -48}, {11361, 11361, 1, -1}, {11365, 11365, 1, -10795}, {11366, 11366, 1, -10792},
+    {11368, 11372, 2, -1}, {11379, 11379, 1, -1}, {11382, 11382, 1, -1}, {11393, 11491, 2, -1}, {11500, 11502, 2, -1},
+    {11507, 11507, 1, -1}, {11520, 11557, 1, -7264}, {11559, 11559, 1, -7264}, {11565, 11565, 1, -7264}, {42561, 42605, 2, -1},
+    {42625, 42651, 2, -1}, {42787, 42799, 2, -1}, {42803, 42863, 2, -1}, {42874, 42876, 2, -1}, {42879, 42887, 2, -1},
+    {42892, 42892, 1, -1}, {42897, 42899, 2, -1}, {42900, 42900, 1, 48}, {42903, 42921, 2, -1}, {42933, 42947, 2, -1},
+    {42952, 42954, 2, -1}, {42961, 42961, 1, -1}, {42967, 42969, 2, -1}, {42998, 42998, 1, -1}, {43859, 43859, 1, -928},
+    {43888, 43967, 1, -38864}, {65345, 65370, 1, -32}, {66600, 66639, 1, -40}, {66776, 66811, 1, -40}, {66967, 66977, 1, -39},
+    {66979, 66993, 1, -39}, {66995, 67001, 1, -39}, {67003, 67004, 1, -39}, {68800, 68850, 1, -64}, {71872, 71903, 1, -32},
+    {93792, 93823, 1, -32}, {125218, 125251, 1, -34},
+}};
+
+inline constexpr std::array<CaseString, 102> upper_strings{{
+    {223, "\123\123"}, {329, "\312\274\116"}, {496, "\112\314\214"}, {912, "\316\231\314\210\314\201"}, {944, "\316\245\314\210\314\201"},
+    {1415, "\324\265\325\222"}, {7830, "\110\314\261"}, {7831, "\124\314\210"}, {7832, "\127\314\212"}, {7833, "\131\314\212"},
+    {7834, "\101\312\276"}, {8016, "\316\245\314\223"}, {8018, "\316\245\314\223\314\200"}, {8020, "\316\245\314\223\314\201"},
+    {8022, "\316\245\314\223\315\202"}, {8064, "\341\274\210\316\231"}, {8065, "\341\274\211\316\231"}, {8066, "\341\274\212\316\231"},
+    {8067, "\341\274\213\316\231"}, {8068, "\341\274\214\316\231"}, {8069, "\341\274\215\316\231"}, {8070, "\341\274\216\316\231"},
+    {8071, "\341\274\217\316\231"}, {8072, "\341\274\210\316\231"}, {8073, "\341\274\211\316\231"}, {8074, "\341\274\212\316\231"},
+    {8075, "\341\274\213\316\231"}, {8076, "\341\274\214\316\231"}, {8077, "\341\274\215\316\231"}, {8078, "\341\274\216\316\231"},
+    {8079, "\341\274\217\316\231"}, {8080, "\341\274\250\316\231"}, {8081, "\341\274\251\316\231"}, {8082, "\341\274\252\316\231"},
+    {8083, "\341\274\253\316\231"}, {8084, "\341\274\254\316\231"}, {8085, "\341\274\255\316\231"}, {8086, "\341\274\256\316\231"},
+    {8087, "\341\274\257\316\231"}, {8088, "\341\274\250\316\231"}, {8089, "\341\274\251\316\231"}, {8090, "\341\274\252\316\231"},
+    {8091, "\341\274\253\316\231"}, {8092, "\341\274\254\316\231"}, {8093, "\341\274\255\316\231"}, {8094, "\341\274\256\316\231"},
+    {8095, "\341\274\257\316\231"}, {8096, "\341\275\250\316\231"}, {8097, "\341\275\251\316\231"}, {8098, "\341\275\252\316\231"},
+    {8099, "\341\275\253\316\231"}, {8100, "\341\275\254\316\231"}, {8101, "\341\275\255\316\231"}, {8102, "\341\275\256\316\231"},
+    {8103, "\341\275\257\316\231"}, {8104, "\341\275\250\316\231"}, {8105, "\341\275\251\316\231"}, {8106, "\341\275\252\316\231"},
+    {8107, "\341\275\253\316\231"}, {8108, "\341\275\254\316\231"}, {8109, "\341\275\255\316\231"}, {8110, "\341\275\256\316\231"},
+    {8111, "\341\275\257\316\231"}, {8114, "\341\276\272\316\231"}, {8115, "\316\221\316\231"}, {8116, "\316\206\316\231"},
+    {8118, "\316\221\315\202"}, {8119, "\316\221\315\202\316\231"}, {8124, "\316\221\316\231"}, {8130, "\341\277\212\316\231"},
+    {8131, "\316\227\316\231"}, {8132, "\316\211\316\231"}, {8134, "\316\227\315\202"}, {8135, "\316\227\315\202\316\231"},
+    {8140, "\316\227\316\231"}, {8146, "\316\231\314\210\314\200"}, {8147, "\316\231\314\210\314\201"}, {8150, "\316\231\315\202"},
+    {8151, "\316\231\314\210\315\202"}, {8162, "\316\245\314\210\314\200"}, {8163, "\316\245\314\210\314\201"},
+    {8164, "\316\241\314\223"}, {8166, "\316\245\315\202"}, {8167, "\316\245\314\210\315\202"}, {8178, "\341\277\272\316\231"},
+    {8179, "\316\251\316\231"}, {8180, "\316\217\316\231"}, {8182, "\316\251\315\202"}, {8183, "\316\251\315\202\316\231"},
+    {8188, "\316\251\316\231"}, {64256, "\106\106"}, {64257, "\106\111"}, {64258, "\106\114"}, {64259, "\106\106\111"},
+    {64260, "\106\106\114"}, {64261, "\123\124"}, {64262, "\123\124"}, {64275, "\325\204\325\206"}, {64276, "\325\204\324\265"},
+    {64277, "\325\204\324\273"}, {64278, "\325\216\325\206"}, {64279, "\325\204\324\275"},
+}};
+
+inline constexpr std::array<CaseRun, 181> lower_runs{{
+    {65, 90, 1, 32}, {192, 214, 1, 32}, {216, 222, 1, 32}, {256, 302, 2, 1}, {306, 310, 2, 1}, {313, 327, 2, 1}, {330, 374, 2, 1},
+    {376, 376, 1, -121}, {377, 381, 2, 1}, {385, 385, 1, 210}, {386, 388, 2, 1}, {390, 390, 1, 206}, {391, 391, 1, 1}, {393, 394, 1, 205},
+    {395, 395, 1, 1}, {398, 398, 1, 79}, {399, 399, 1, 202}, {400, 400, 1, 203}, {401, 401, 1, 1}, {403, 403, 1, 205}, {404, 404, 1, 207},
+    {406, 406, 1, 211}, {407, 407, 1, 209}, {408, 408, 1, 1}, {412, 412, 1, 211}, {413, 413, 1, 213}, {415, 415, 1, 214},
+    {416, 420, 2, 1}, {422, 422, 1, 218}, {423, 423, 1, 1}, {425, 425, 1, 218}, {428, 428, 1, 1}, {430, 430, 1, 218}, {431, 431, 1, 1},
+    {433, 434, 1, 217}, {435, 437, 2, 1}, {439, 439, 1, 219}, {440, 440, 1, 1}, {444, 444, 1, 1}, {452, 452, 1, 2}, {453, 453, 1, 1},
+    {455, 455, 1, 2}, {456, 456, 1, 1}, {458, 458, 1, 2}, {459, 475, 2, 1}, {478, 494, 2, 1}, {497, 497, 1, 2}, {498, 500, 2, 1},
+    {502, 502, 1, -97}, {503, 503, 1, -56}, {504, 542, 2, 1}, {544, 544, 1, -130}, {546, 562, 2, 1}, {570, 570, 1, 10795},
+    {571, 571, 1, 1}, {573, 573, 1, -163}, {574, 574, 1, 10792}, {577, 577, 1, 1}, {579, 579, 1, -195}, {580, 580, 1, 69},
+    {581, 581, 1, 71}, {582, 590, 2, 1}, {880, 882, 2, 1}, {886, 886, 1, 1}, {895, 895, 1, 116}, {902, 902, 1, 38}, {904, 906, 1, 37},
+    {908, 908, 1, 64}, {910, 911, 1, 63}, {913, 929, 1, 32}, {931, 939, 1, 32}, {975, 975, 1, 8}, {984, 1006, 2, 1}, {1012, 1012, 1, -60},
+    {1015, 1015, 1, 1}, {1017, 1017, 1, -7}, {1018, 1018, 1, 1}, {1021, 1023, 1, -130}, {1024, 1039, 1, 80}, {1040, 1071, 1, 32},
+    {1120, 1152, 2, 1}, {1162, 1214, 2, 1}, {1216, 1216, 1, 15}, {1217, 1229, 2, 1}, {1232, 1326, 2, 1}, {1329, 1366, 1, 48},
+    {4256, 4293, 1, 7264}, {4295, 4295, 1, 7264}, {4301, 4301, 1, 7264}, {5024, 5103, 1, 38864}, {5104, 5109, 1, 8},
+    {7312, 7354, 1, -3008}, {7357, 7359, 1, -3008}, {7680, 7828, 2, 1}, {7838, 7838, 1, -7615}, {7840, 7934, 2, 1}, {7944, 7951, 1, -8},
+    {7960, 7965, 1, -8}, {7976, 7983, 1, -8}, {7992, 7999, 1, -8}, {8008, 8013, 1, -8}, {8025, 8031, 2, -8}, {8040, 8047, 1, -8},
+    {8072, 8079, 1, -8}, {8088, 8095, 1, -8}, {8104, 8111, 1, -8}, {8120, 8121, 1, -8}, {8122, 8123, 1, -74}, {8124, 8124, 1, -9},
+    {8136, 8139, 1, -86}, {8140, 8140, 1, -9}, {8152, 8153, 1, -8}, {8154, 8155, 1, -100}, {8168, 8169, 1, -8}, {8170, 8171, 1, -112},
+    {8172, 8172, 1, -7}, {8184, 8185, 1, -128}, {8186, 8187, 1, -126}, {8188, 8188, 1, -9}, {8486, 8486, 1, -7517},
+    {8490, 8490, 1, -8383}, {8491, 8491, 1, -8262}, {8498, 8498, 1, 28}, {8544, 8559, 1, 16}, {8579, 8579, 1, 1}, {9398, 9423, 1, 26},
+    {11264, 11311, 1, 48}, {11360, 11360, 1, 1}, {11362, 11362, 1, -10743}, {11363, 11363, 1, -3814}, {11364, 11364, 1, -10727},
+    {11367, 11371, 2, 1}, {11373, 11373, 1, -10780}, {11374, 11374, 1, -10749}, {11375, 11375, 1, -10783}, {11376, 11376, 1, -10782},
+    {11378, 11378, 1, 1}, {11381, 11381, 1, 1}, {11390, 11391, 1, -10815}, {11392, 11490, 2, 1}, {11499, 11501, 2, 1},
+    {11506, 11506, 1, 1}, {42560, 42604, 2, 1}, {42624, 42650, 2, 1}, {42786, 42798, 2, 1}, {42802, 42862, 2, 1}, {42873, 42875, 2, 1},
+    {42877, 42877, 1, -35332}, {42878, 42886, 2, 1}, {42891, 42891, 1, 1}, {42893, 42893, 1, -42280}, {42896, 42898, 2, 1},
+    {42902, 42920, 2, 1}, {42922, 42922, 1, -42308}, {42923, 42923, 1, -42319}, {42924, 42924, 1, -42315}, {42925, 42925, 1, -42305},
+    {42926, 42926, 1, -42308}, {42928, 42928, 1, -42258}, {42929, 42929, 1, -42282}, {42930, 42930, 1, -42261}, {42931, 42931, 1, 928},
+    {42932, 42946, 2, 1}, {42948, 42948, 1, -48}, {42949, 42949, 1, -42307}, {42950, 42950, 1, -35384}, {42951, 42953, 2, 1},
+    {42960, 42960, 1, 1}, {42966, 42968, 2, 1}, {42997, 42997, 1, 1}, {65313, 65338, 1, 32}, {66560, 66599, 1, 40}, {66736, 66771, 1, 40},
+    {66928, 66938, 1, 39}, {66940, 66954, 1, 39}, {66956, 66962, 1, 39}, {66964, 66965, 1, 39}, {68736, 68786, 1, 64},
+    {71840, 71871, 1, 32}, {93760, 93791, 1, 32}, {125184, 125217, 1, 34},
+}};
+
+inline constexpr std::array<CaseString, 1> lower_strings{{
+    {304, "\151\314\207"},
+}};
+
+inline constexpr std::array<CaseRun, 112> title_runs{{
+    {452, 452, 1, 1}, {453, 453, 1, 0}, {454, 454, 1, -1}, {455, 455, 1, 1}, {456, 456, 1, 0}, {457, 457, 1, -1}, {458, 458, 1, 1},
+    {459, 459, 1, 0}, {460, 460, 1, -1}, {497, 497, 1, 1}, {498, 498, 1, 0}, {499, 499, 1, -1}, {4304, 4304, 1, 0}, {4305, 4305, 1, 0},
+    {4306, 4306, 1, 0}, {4307, 4307, 1, 0}, {4308, 4308, 1, 0}, {4309, 4309, 1, 0}, {4310, 4310, 1, 0}, {4311, 4311, 1, 0},
+    {4312, 4312, 1, 0}, {4313, 4313, 1, 0}, {4314, 4314, 1, 0}, {4315, 4315, 1, 0}, {4316, 4316, 1, 0}, {4317, 4317, 1, 0},
+    {4318, 4318, 1, 0}, {4319, 4319, 1, 0}, {4320, 4320, 1, 0}, {4321, 4321, 1, 0}, {4322, 4322, 1, 0}, {4323, 4323, 1, 0},
+    {4324, 4324, 1, 0}, {4325, 4325, 1, 0}, {4326, 4326, 1, 0}, {4327, 4327, 1, 0}, {4328, 4328, 1, 0}, {4329, 4329, 1, 0},
+    {4330, 4330, 1, 0}, {4331, 4331, 1, 0}, {4332, 4332, 1, 0}, {4333, 4333, 1, 0}, {4334, 4334, 1, 0}, {4335, 4335, 1, 0},
+    {4336, 4336, 1, 0}, {4337, 4337, 1, 0}, {4338, 4338, 1, 0}, {4339, 4339, 1, 0}, {4340, 4340, 1, 0}, {4341, 4341, 1, 0},
+    {4342, 4342, 1, 0}, {4343, 4343, 1, 0}, {4344, 4344, 1, 0}, {4345, 4345, 1, 0}, {4346, 4346, 1, 0}, {4349, 4349, 1, 0},
+    {4350, 4350, 1, 0}, {4351, 4351, 1, 0}, {8064, 8064, 1, 8}, {8065, 8065, 1, 8}, {8066, 8066, 1, 8}, {8067, 8067, 1, 8},
+    {8068, 8068, 1, 8}, {8069, 8069, 1, 8}, {8070, 8070, 1, 8}, {8071, 8071, 1, 8}, {8072, 8072, 1, 0}, {8073, 8073, 1, 0},
+    {8074, 8074, 1, 0}, {8075, 8075, 1, 0}, {8076, 8076, 1, 0}, {8077, 8077, 1, 0}, {8078, 8078, 1, 0}, {8079, 8079, 1, 0},
+    {8080, 8080, 1, 8}, {8081, 8081, 1, 8}, {8082, 8082, 1, 8}, {8083, 8083, 1, 8}, {8084, 8084, 1, 8}, {8085, 8085, 1, 8},
+    {8086, 8086, 1, 8}, {8087, 8087, 1, 8}, {8088, 8088, 1, 0}, {8089, 8089, 1, 0}, {8090, 8090, 1, 0}, {8091, 8091, 1, 0},
+    {8092, 8092, 1, 0}, {8093, 8093, 1, 0}, {8094, 8094, 1, 0}, {8095, 8095, 1, 0}, {8096, 8096, 1, 8}, {8097, 8097, 1, 8},
+    {8098, 8098, 1, 8}, {8099, 8099, 1, 8}, {8100, 8100, 1, 8}, {8101, 8101, 1, 8}, {8102, 8102, 1, 8}, {8103, 8103, 1, 8},
+    {8104, 8104, 1, 0}, {8105, 8105, 1, 0}, {8106, 8106, 1, 0}, {8107, 8107, 1, 0}, {8108, 8108, 1, 0}, {8109, 8109, 1, 0},
+    {8110, 8110, 1, 0}, {8111, 8111, 1, 0}, {8115, 8115, 1, 9}, {8124, 8124, 1, 0}, {8131, 8131, 1, 9}, {8140, 8140, 1, 0},
+    {8179, 8179, 1, 9}, {8188, 8188, 1, 0},
+}};
+
+inline constexpr std::array<CaseString, 48> title_strings{{
+    {223, "\123\163"}, {329, "\312\274\116"}, {496, "\112\314\214"}, {912, "\316\231\314\210\314\201"}, {944, "\316\245\314\210\314\201"},
+    {1415, "\324\265\326\202"}, {7830, "\110\314\261"}, {7831, "\124\314\210"}, {7832, "\127\314\212"}, {7833, "\131\314\212"},
+    {7834, "\101\312\276"}, {8016, "\316\245\314\223"}, {8018, "\316\245\314\223\314\200"}, {8020, "\316\245\314\223\314\201"},
+    {8022, "\316\245\314\223\315\202"}, {8114, "\341\276\272\315\205"}, {8116, "\316\206\315\205"}, {8118, "\316\221\315\202"},
+    {8119, "\316\221\315\202\315\205"}, {8130, "\341\277\212\315\205"}, {8132, "\316\211\315\205"}, {8134, "\316\227\315\202"},
+    {8135, "\316\227\315\202\315\205"}, {8146, "\316\231\314\210\314\200"}, {8147, "\316\231\314\210\314\201"},
+    {8150, "\316\231\315\202"}, {8151, "\316\231\314\210\315\202"}, {8162, "\316\245\314\210\314\200"},
+    {8163, "\316\245\314\210\314\201"}, {8164, "\316\241\314\223"}, {8166, "\316\245\315\202"}, {8167, "\316\245\314\210\315\202"},
+    {8178, "\341\277\272\315\205"}, {8180, "\316\217\315\205"}, {8182, "\316\251\315\202"}, {8183, "\316\251\315\202\315\205"},
+    {64256, "\106\146"}, {64257, "\106\151"}, {64258, "\106\154"}, {64259, "\106\146\151"}, {64260, "\106\146\154"}, {64261, "\123\164"},
+    {64262, "\123\164"}, {64275, "\325\204\325\266"}, {64276, "\325\204\325\245"}, {64277, "\325\204\325\253"},
+    {64278, "\325\216\325\266"}, {64279, "\325\204\325\255"},
+}};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/letters.hpp
+// Upper, lower and title case, and the kinds of letters, of one code point: tables made from Python's, searched by halves.
+
+namespace diecast::chat {
+
+template <std::size_t Size>
+inline bool in_ranges(const std::array<CodeRange, Size>& ranges, char32_t c) {
+  const auto at = std::lower_bound(ranges.begin(), ranges.end(), c, [](const CodeRange& range, char32_t code) { return range.last < code; });
+  return at != ranges.end() && at->first <= c;
+}
+
+inline bool is_alphabetic(char32_t c) { return in_ranges(alphabetic_ranges, c); }
+inline bool is_numeric(char32_t c) { return in_ranges(numeric_ranges, c); }
+inline bool is_decimal(char32_t c) { return in_ranges(decimal_ranges, c); }
+inline bool is_digit(char32_t c) { return in_ranges(digit_ranges, c); }
+inline bool is_printable(char32_t c) { return in_ranges(printable_ranges, c); }
+inline bool is_lower_letter(char32_t c) { return in_ranges(lowercase_ranges, c); }
+inline bool is_upper_letter(char32_t c) { return in_ranges(uppercase_ranges, c); }
+inline bool is_title_letter(char32_t c) {  // the digraphs that are neither
+  return c == 0x1C5 || c == 0x1C8 || c == 0x1CB || c == 0x1F2 || (c >= 0x1F88 && c <= 0x1FFC && !is_lower_letter(c) && !is_upper_letter(c) && is_alphabetic(c));
+}
+inline bool is_cased(char32_t c) { return is_lower_letter(c) || is_upper_letter(c) || is_title_letter(c); }
+inline bool is_word(char32_t c) { return c == '_' || is_alphabetic(c) || is_numeric(c); }
+
+enum class Letter : std::uint8_t { upper, lower, title };
+
+template <std::size_t Runs, std::size_t Strings>
+inline bool add_from(std::string& out, char32_t c, const std::array<CaseRun, Runs>& runs, const std::array<CaseString, Strings>& strings) {
+  const auto several = std::lower_bound(strings.begin(), strings.end(), c, [](const CaseString& entry, char32_t code) { return entry.from < code; });
+  if (several != strings.end() && several->from == c) {
+    out += several->to;
+    return true;
+  }
+  // A run of every second code point may lie over another one, so the nearest few before `c` are asked.
+  auto run = std::upper_bound(runs.begin(), runs.end(), c, [](char32_t code, const CaseRun& entry) { return code < entry.first; });
+  for (int back = 0; back < 3 && run != runs.begin(); ++back) {
+    --run;
+    if (c <= run->last && (c - run->first) % run->stride == 0) {
+      append_utf8(out, static_cast<char32_t>(static_cast<std::int64_t>(c) + run->delta));
+      return true;
+    }
+  }
+  return false;
+}
+
+inline void add_mapped(std::string& out, char32_t c, Letter to) {
+  if (c < 0x80) {
+    const bool lower_case = c >= 'a' && c <= 'z';
+    const bool large = c >= 'A' && c <= 'Z';
+    append_utf8(out, to == Letter::lower ? (large ? c + 32 : c) : (lower_case ? c - 32 : c));
+    return;
+  }
+  if (to == Letter::title && add_from(out, c, title_runs, title_strings)) return;
+  if (to == Letter::lower ? add_from(out, c, lower_runs, lower_strings) : add_from(out, c, upper_runs, upper_strings)) return;
+  append_utf8(out, c);
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/python.hpp
+// What Python does with any value: truth, str() and repr(), equality and order, membership, length, iteration.
+// Each visits as much as the value holds, so each pays steps: lists can share parts and be far larger than the memory they take.
+
+namespace diecast::chat {
+
+[[noreturn]] inline void fail_undefined(const Value& value) {
+  const auto& why = value.as_undefined().why;
+  fail(why ? *why : std::string("the value is undefined"));
+}
+
+inline std::string quoted_type(const Value& value) { return "'" + std::string(value.type_name()) + "'"; }
+
+inline bool truth(const Value& value) {
+  if (value.is_undefined() || value.is_none()) return false;
+  if (value.is_integral()) return value.as_int() != 0;
+  if (value.is_real()) return value.as_real() != 0;
+  if (value.is_string()) return !value.as_text().empty();
+  if (value.is_list()) return value.is_list(ListKind::iterator) || !value.as_list().items.empty();
+  if (value.is_dict()) return !value.as_dict().entries.empty();
+  return true;
+}
+
+// --- text ------------------------------------------------------------------------------------------------------------
+
+inline void add_repr(TextBuilder& out, const Value& value);
+
+inline std::string hexadecimal(std::uint32_t value, int digits) {
+  std::string text(static_cast<std::size_t>(digits), '0');
+  for (std::size_t i = text.size(); i-- > 0; value >>= 4) text[i] = "0123456789abcdef"[value & 15];
+  return text;
+}
+
+inline void add_text_repr(TextBuilder& out, const Text& text) {
+  const std::string_view bytes = text.view();
+  const char quote = bytes.find('\'') != std::string_view::npos && bytes.find('"') == std::string_view::npos ? '"' : '\'';
+  const std::string_view mark = quote == '"' ? "\"" : "'";
+  out.add(mark);
+  for (std::size_t at = 0; at < bytes.size();) {
+    const CodePoint c = decode_at(bytes, at);
+    const bool typed = text.any_typed(at, at + c.length);
+    if (c.value == static_cast<char32_t>(quote) || c.value == '\\') {
+      out.add("\\", typed).add(text, at, at + c.length);
+    } else if (c.value == '\n') {
+      out.add("\\n", typed);
+    } else if (c.value == '\r') {
+      out.add("\\r", typed);
+    } else if (c.value == '\t') {
+      out.add("\\t", typed);
+    } else if (is_printable(c.value)) {
+      out.add(text, at, at + c.length);
+    } else {
+      const auto code = static_cast<std::uint32_t>(c.value);
+      out.add(code < 0x100 ? "\\x" + hexadecimal(code, 2) : code < 0x10000 ? "\\u" + hexadecimal(code, 4) : "\\U" + hexadecimal(code, 8), typed);
+    }
+    at += c.length;
+  }
+  out.add(mark);
+}
+
+inline void add_list_repr(TextBuilder& out, const List& list) {
+  if (list.kind == ListKind::range) {
+    out.add(list.label);
+    return;
+  }
+  if (list.kind == ListKind::iterator) {
+    out.add("<generator object>");
+    return;
+  }
+  const bool tuple = list.kind == ListKind::tuple || list.kind == ListKind::group;
+  const std::string_view begin = tuple ? "(" : list.kind == ListKind::keys ? "dict_keys([" : list.kind == ListKind::values ? "dict_values([" :
+                                 list.kind == ListKind::items ? "dict_items([" : "[";
+  out.add(begin);
+  for (std::size_t i = 0; i < list.items.size(); ++i) {
+    if (i > 0) out.add(", ");
+    add_repr(out, list.items[i]);
+  }
+  out.add(tuple ? (list.items.size() == 1 ? ",)" : ")") : begin.size() > 1 ? "])" : "]");
+}
+
+inline void add_repr(TextBuilder& out, const Value& value) {
+  out.budget().step();
+  if (value.is_undefined()) {
+    out.add("Undefined");
+  } else if (value.is_none()) {
+    out.add("None");
+  } else if (value.is_bool()) {
+    out.add(value.as_bool() ? "True" : "False");
+  } else if (value.is_int()) {
+    out.add(integer_text(value.as_int()));
+  } else if (value.is_real()) {
+    out.add(real_text(value.as_real()));
+  } else if (value.is_string()) {
+    add_text_repr(out, value.as_text());
+  } else if (value.is_list()) {
+    add_list_repr(out, value.as_list());
+  } else if (value.is_dict()) {
+    out.add("{");
+    bool first = true;
+    for (const auto& [key, item] : value.as_dict().entries) {
+      if (!first) out.add(", ");
+      first = false;
+      add_repr(out, key);
+      out.add(": ");
+      add_repr(out, item);
+    }
+    out.add("}");
+  } else {
+    out.add(value.as_object()->repr());
+  }
+}
+
+// Python's str(): a string is itself, an undefined value is empty.
+inline void add_str(TextBuilder& out, const Value& value) {
+  if (value.is_string()) {
+    out.add(value.as_text());
+  } else if (!value.is_undefined()) {
+    add_repr(out, value);
+  }
+}
+
+inline Text str(Budget& budget, const Value& value) {
+  if (value.is_string()) return value.as_text();
+  TextBuilder out(budget);
+  add_str(out, value);
+  return out.take();
+}
+
+// --- comparison ------------------------------------------------------------------------------------------------------
+
+inline bool is_tuple(const Value& value) { return value.is_list(ListKind::tuple) || value.is_list(ListKind::group); }
+
+inline bool equal(Budget& budget, const Value& left, const Value& right) {
+  budget.step();
+  if (left.is_undefined() || right.is_undefined()) return left.is_undefined() && right.is_undefined();
+  if (left.is_string() && right.is_string()) return left.as_text().view() == right.as_text().view();
+  if (left.is_integral() && right.is_integral()) return left.as_int() == right.as_int();
+  if (left.is_number() && right.is_number()) return left.as_real() == right.as_real();
+  if (left.is_list() && right.is_list()) {
+    const List& a = left.as_list();
+    const List& b = right.as_list();
+    if (is_tuple(left) != is_tuple(right) || (!is_tuple(left) && a.kind != b.kind)) return false;
+    if (a.kind == ListKind::iterator || a.kind == ListKind::values) return &a == &b;
+    if (a.items.size() != b.items.size()) return false;
+    for (std::size_t i = 0; i < a.items.size(); ++i) {
+      if (!equal(budget, a.items[i], b.items[i])) return false;
+    }
+    return true;
+  }
+  if (left.is_dict() && right.is_dict()) {
+    const Dict& a = left.as_dict();
+    const Dict& b = right.as_dict();
+    if (a.entries.size() != b.entries.size()) return false;
+    for (const auto& [key, value] : a.entries) {
+      const Value* other = b.find(key);
+      if (other == nullptr || !equal(budget, value, *other)) return false;
+    }
+    return true;
+  }
+  return left.same_as(right);
+}
+
+// Below zero, zero, above zero; -2 when one of them is NaN. `sign` is how the template wrote it.
+inline int order(Budget& budget, const Value& left, const Value& right, std::string_view sign) {
+  budget.step();
+  if (left.is_undefined()) fail_undefined(left);
+  if (right.is_undefined()) fail_undefined(right);
+  if (left.is_integral() && right.is_integral()) return left.as_int() < right.as_int() ? -1 : left.as_int() > right.as_int() ? 1 : 0;
+  if (left.is_number() && right.is_number()) {
+    const double a = left.as_real();
+    const double b = right.as_real();
+    return a < b ? -1 : a > b ? 1 : a == b ? 0 : -2;
+  }
+  if (left.is_string() && right.is_string()) {
+    const int result = left.as_text().view().compare(right.as_text().view());  // bytes of UTF-8 order as code points do
+    return result < 0 ? -1 : result > 0 ? 1 : 0;
+  }
+  if ((left.is_list(ListKind::list) && right.is_list(ListKind::list)) || (is_tuple(left) && is_tuple(right))) {
+    const auto& a = left.as_list().items;
+    const auto& b = right.as_list().items;
+    for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
+      if (!equal(budget, a[i], b[i])) return order(budget, a[i], b[i], sign);
+    }
+    return a.size() < b.size() ? -1 : a.size() > b.size() ? 1 : 0;
+  }
+  fail("'" + std::string(sign) + "' not supported between instances of " + quoted_type(left) + " and " + quoted_type(right));
+}
+
+inline bool less(Budget& budget, const Value& left, const Value& right) { return order(budget, left, right, "<") == -1; }
+
+inline void check_hashable(const Value& key) {
+  if (key.is_dict() || key.is_list(ListKind::list)) fail("unhashable type: " + quoted_type(key));
+  if (is_tuple(key)) {
+    for (const Value& item : key.as_list().items) check_hashable(item);
+  }
+}
+
+// --- collections -----------------------------------------------------------------------------------------------------
+
+inline std::int64_t length(const Value& value) {
+  if (value.is_undefined()) return 0;
+  if (value.is_string()) return static_cast<std::int64_t>(count_code_points(value.as_text().view()));
+  if (value.is_dict()) return static_cast<std::int64_t>(value.as_dict().entries.size());
+  if (value.is_list() && !value.is_list(ListKind::iterator)) return static_cast<std::int64_t>(value.as_list().items.size());
+  fail("object of type " + quoted_type(value) + " has no len()");
+}
+
+inline bool iterable(const Value& value) { return value.is_undefined() || value.is_string() || value.is_list() || value.is_dict(); }
+
+// The items that a loop would see. An iterator is empty afterwards.
+inline std::vector<Value> items_of(Budget& budget, const Value& value) {
+  std::vector<Value> items;
+  if (value.is_undefined()) return items;
+  if (value.is_list()) {
+    List& list = *value.list_pointer();
+    budget.step(list.items.size());
+    budget.build(list.items.size() * sizeof(Value));
+    if (list.kind != ListKind::iterator) return list.items;
+    items.assign(list.items.begin() + static_cast<std::ptrdiff_t>(list.used), list.items.end());
+    list.used = list.items.size();
+    return items;
+  }
+  if (value.is_dict()) {
+    budget.step(value.as_dict().entries.size());
+    budget.build(value.as_dict().entries.size() * sizeof(Value));
+    for (const auto& [key, item] : value.as_dict().entries) items.push_back(key);
+    return items;
+  }
+  if (value.is_string()) {
+    const Text& text = value.as_text();
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t next = at + decode_at(text.view(), at).length;
+      budget.step();
+      budget.build(sizeof(Value) + sizeof(Text) * 2);
+      items.emplace_back(text.slice(at, next));
+      at = next;
+    }
+    return items;
+  }
+  fail(quoted_type(value) + " object is not iterable");
+}
+
+inline Value make_list(Budget& budget, std::vector<Value> items, ListKind kind = ListKind::list) {
+  budget.build(items.size() * sizeof(Value) + sizeof(List));
+  return Value(List(std::move(items), kind));
+}
+
+inline Value make_tuple(Budget& budget, std::vector<Value> items) { return make_list(budget, std::move(items), ListKind::tuple); }
+
+inline bool contains(Budget& budget, const Value& container, const Value& item) {
+  if (container.is_string()) {
+    if (!item.is_string()) fail("'in <string>' requires string as left operand, not " + std::string(item.type_name()));
+    return container.as_text().view().find(item.as_text().view()) != std::string_view::npos;
+  }
+  if (container.is_dict()) {
+    check_hashable(item);
+    return container.as_dict().find(item) != nullptr;
+  }
+  if (!iterable(container)) fail("argument of type " + quoted_type(container) + " is not iterable");
+  const auto items = items_of(budget, container);
+  return std::any_of(items.begin(), items.end(), [&](const Value& other) { return equal(budget, item, other); });
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/arguments.hpp
+// The arguments of a call, and their way to the parameters of a built-in function: by position or by name, as Python does.
+
+#include <initializer_list>
+
+namespace diecast::chat {
+
+struct Arguments {
+  std::vector<Value> positional;
+  std::vector<std::pair<std::string, Value>> named;
+};
+
+class Bound {
+ public:
+  Bound(std::string_view function, Arguments& arguments, std::initializer_list<std::string_view> names)
+      : function_(function), names_(names), values_(names.size()) {
+    if (arguments.positional.size() > names_.size()) {
+      fail(called() + " takes at most " + std::to_string(names_.size()) + " arguments, got " + std::to_string(arguments.positional.size()));
+    }
+    for (std::size_t i = 0; i < arguments.positional.size(); ++i) values_[i] = std::move(arguments.positional[i]);
+    for (auto& [name, value] : arguments.named) {
+      std::size_t i = 0;
+      while (i < names_.size() && names_[i] != name) ++i;
+      if (i == names_.size()) fail(called() + " got an unexpected keyword argument '" + name + "'");
+      if (values_[i]) fail(called() + " got multiple values for argument '" + name + "'");
+      values_[i] = std::move(value);
+    }
+  }
+
+  bool has(std::size_t i) const { return values_[i].has_value(); }
+  bool given(std::size_t i) const { return has(i) && !values_[i]->is_none(); }  // and not None
+
+  const Value& need(std::size_t i) const {
+    if (!values_[i]) fail(called() + " needs the argument '" + std::string(names_[i]) + "'");
+    return *values_[i];
+  }
+  Value value_or(std::size_t i, Value otherwise) const { return values_[i] ? *values_[i] : std::move(otherwise); }
+
+  std::int64_t integer(std::size_t i) const {
+    const Value& value = need(i);
+    if (value.is_undefined()) fail_undefined(value);
+    if (!value.is_integral()) fail(quoted_type(value) + " object cannot be interpreted as an integer (argument '" + std::string(names_[i]) + "' of " + called() + ")");
+    return value.as_int();
+  }
+  std::int64_t integer_or(std::size_t i, std::int64_t otherwise) const { return has(i) ? integer(i) : otherwise; }
+  bool flag(std::size_t i) const { return has(i) && truth(*values_[i]); }
+
+  const Text& text(std::size_t i) const {
+    const Value& value = need(i);
+    if (value.is_undefined()) fail_undefined(value);
+    if (!value.is_string()) fail("argument '" + std::string(names_[i]) + "' of " + called() + " must be str, not " + std::string(value.type_name()));
+    return value.as_text();
+  }
+
+ private:
+  std::string called() const { return std::string(function_) + "()"; }
+
+  std::string_view function_;
+  std::vector<std::string_view> names_;
+  std::vector<std::optional<Value>> values_;
+};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/interpreter.hpp
+// Runs the tree of a chat template over a context: scopes, statements, calls. The operations on values are in headers of their own.
+// Scopes live in the interpreter until the end, because macros remember the one they were written in.
+
+#include <ctime>
+#include <deque>
+
+namespace diecast {
+
+// The template itself refuses the conversation, in its own words.
+class TemplateRefusal : public Error {
+ public:
+  using Error::Error;
+};
+
+namespace chat {
+
+struct Scope {
+  Scope* parent = nullptr;
+  std::vector<std::pair<std::string_view, Value>> names;
+  bool remembered = false;  // by a macro
+
+  Value* find(std::string_view name) {
+    for (auto& [known, value] : names) {
+      if (known == name) return &value;
+    }
+    return nullptr;
+  }
+  void set(std::string_view name, Value value) {
+    if (Value* known = find(name)) {
+      *known = std::move(value);
+    } else {
+      names.emplace_back(name, std::move(value));
+    }
+  }
+};
+
+class Namespace : public Object {
+ public:
+  std::string_view type_name() const override { return "Namespace"; }
+  bool callable() const override { return false; }
+  bool attribute(std::string_view name, Value& value) override {
+    for (const auto& [known, item] : names) {
+      if (known == name) {
+        value = item;
+        return true;
+      }
+    }
+    return false;
+  }
+  Value call(Interpreter&, Arguments&) override { fail("'Namespace' object is not callable"); }
+  void set(std::string_view name, Value value) {
+    if (!name.empty() && name[0] == '_') fail("a chat template cannot store '" + std::string(name) + "' in a namespace: names that begin with an underscore are private");
+    for (auto& [known, item] : names) {
+      if (known == name) {
+        item = std::move(value);
+        return;
+      }
+    }
+    names.emplace_back(std::string(name), std::move(value));
+  }
+
+  std::vector<std::pair<std::string, Value>> names;
+};
+
+enum class Flow : std::uint8_t { on, break_, continue_ };
+
+class Interpreter {
+ public:
+  using Clock = std::function<std::tm()>;
+
+  Interpreter(const Tree& tree, const std::vector<Value>& constants, const RenderLimits& limits, Clock clock)
+      : tree_(tree), constants_(constants), budget_(limits), clock_(std::move(clock)) {}
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
+
+  ~Interpreter() {  // namespaces and scopes may hold each other
+    for (const auto& space : namespaces_) space->names.clear();
+    for (Scope& scope : scopes_) scope.names.clear();
+  }
+
+  Text run(const std::vector<std::pair<std::string, Value>>& context) {
+    try {
+      Scope& given = open_scope(nullptr);
+      for (const auto& [name, value] : context) given.set(name, value);
+      Scope& root = open_scope(&given);
+      root_ = &root;
+      TextBuilder out(budget_);
+      execute_all(tree_.root, root, out);
+      if (out.size() > budget_.limits().output) {
+        fail("the prompt has more than " + std::to_string(budget_.limits().output) + " bytes, the limit for a chat template");
+      }
+      return out.take();
+    } catch (const Failure& failure) {
+      const Place place = place_of(tree_.source, at_);
+      throw Error("the chat template fails at line " + std::to_string(place.line) + ", column " + std::to_string(place.column) + ": " + failure.what());
+    }
+  }
+
+  Budget& budget() { return budget_; }
+  std::tm now() const { return clock_(); }
+
+  // --- values --------------------------------------------------------------------------------------------------------
+
+  Value call(const Value& callee, Arguments& arguments);
+  Value call_method(const Value& self, std::string_view name, Arguments& arguments);
+  Value attribute(const Value& object, std::string_view name);
+  Value item(const Value& object, const Value& index);
+  Value apply_filter(std::string_view name, const Value& input, Arguments& arguments);
+  bool apply_test(std::string_view name, const Value& input, Arguments& arguments);
+  std::shared_ptr<Namespace> make_namespace() {
+    budget_.build(sizeof(Namespace) * 2);
+    namespaces_.push_back(std::make_shared<Namespace>());
+    return namespaces_.back();
+  }
+
+  // --- for macros and loops ------------------------------------------------------------------------------------------
+
+  const Node& node(Index index) const { return tree_.nodes[index]; }
+  std::string_view name_of(const Node& node) const { return tree_.source.substr(node.at, node.length); }
+  Value evaluate(Index index, Scope& scope);
+  Flow execute_all(Index first, Scope& scope, TextBuilder& out);
+  void assign(Index target, Value value, Scope& scope);
+  Flow run_loop(Index index, const Value& iterable, int depth, Scope& scope, TextBuilder& out);
+
+  Scope& open_scope(Scope* parent) {
+    budget_.step();
+    if (free_.empty()) {
+      budget_.build(sizeof(Scope) + 4 * sizeof(Value));
+      scopes_.emplace_back();
+      free_.push_back(&scopes_.back());
+    }
+    Scope& scope = *free_.back();
+    free_.pop_back();
+    scope.parent = parent;
+    return scope;
+  }
+  void close_scope(Scope& scope) {
+    if (scope.remembered) return;
+    scope.names.clear();
+    free_.push_back(&scope);
+  }
+  void remember(Scope* scope) {
+    for (; scope != nullptr && !scope->remembered; scope = scope->parent) scope->remembered = true;
+  }
+
+  class Level {  // one more expression, statement or call inside another
+   public:
+    explicit Level(Interpreter& interpreter) : depth_(interpreter.depth_) {
+      if (++depth_ > interpreter.budget_.limits().depth) {
+        --depth_;
+        fail("expressions and calls nest deeper than " + std::to_string(interpreter.budget_.limits().depth) + " levels, the limit for a chat template");
+      }
+    }
+    ~Level() { --depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    int& depth_;
+  };
+
+ private:
+  Flow execute(const Node& node, Index index, Scope& scope, TextBuilder& out);
+  void execute_set_block(const Node& node, Scope& scope);
+  void execute_with(const Node& node, Scope& scope, TextBuilder& out);
+  void execute_call_block(const Node& node, Index index, Scope& scope, TextBuilder& out);
+  Flow execute_in_new_scope(Index first, Scope* parent, TextBuilder& out);
+  Value evaluate_node(const Node& node, Index index, Scope& scope);
+  Value evaluate_name(const Node& node, Scope& scope);
+  Value evaluate_collection(const Node& node, Scope& scope);
+  Value evaluate_item(const Node& node, Scope& scope);
+  Value evaluate_call(const Node& node, Scope& scope, const Value* caller);
+  Value evaluate_compare(const Node& node, Scope& scope);
+  Value evaluate_concat(const Node& node, Scope& scope);
+  Value evaluate_filters(Index index, const Value& input, Scope& scope);
+  Arguments evaluate_arguments(Index first, Scope& scope);
+  Value binary(Operator op, const Value& left, const Value& right);
+
+  Tree tree_;
+  const std::vector<Value>& constants_;
+  Budget budget_;
+  Clock clock_;
+  std::deque<Scope> scopes_;
+  std::vector<Scope*> free_;
+  std::vector<std::shared_ptr<Namespace>> namespaces_;
+  Scope* root_ = nullptr;
+  std::uint32_t at_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace chat
+}  // namespace diecast
+
+// ---- diecast/chat/slices.hpp
+// value[start:stop:step] as Python cuts it, over code points of a string or items of a list.
+
+namespace diecast::chat {
+
+// Offsets of the code points of a text, and its size at the end.
+inline std::vector<std::size_t> code_point_starts(Budget& budget, std::string_view text) {
+  std::vector<std::size_t> starts;
+  budget.build((text.size() + 1) * sizeof(std::size_t));
+  for (std::size_t at = 0; at < text.size(); at += decode_at(text, at).length) starts.push_back(at);
+  starts.push_back(text.size());
+  return starts;
+}
+
+struct SliceBounds {
+  std::int64_t start;
+  std::int64_t step;
+  std::int64_t count;
+};
+
+inline SliceBounds slice_bounds(std::int64_t size, const Value& start, const Value& stop, const Value& step) {
+  const auto number = [](const Value& value, std::int64_t otherwise) {
+    if (value.is_none()) return otherwise;
+    if (!value.is_integral()) fail("slice indices must be integers or None, not " + std::string(value.type_name()));
+    return value.as_int();
+  };
+  const std::int64_t stride = number(step, 1);
+  if (stride == 0) fail("slice step cannot be zero");
+  const bool back = stride < 0;
+  const std::int64_t low = back ? -1 : 0;
+  const std::int64_t high = back ? size - 1 : size;
+  const auto clamp = [&](const Value& value, std::int64_t otherwise) {
+    if (value.is_none()) return otherwise;
+    std::int64_t at = number(value, 0);
+    if (at < 0) at = at < -size ? low : at + size;
+    return at < low ? low : at > high ? high : at;
+  };
+  const std::int64_t from = clamp(start, back ? high : low);
+  const std::int64_t to = clamp(stop, back ? low : high);
+  const std::int64_t distance = back ? from - to : to - from;
+  if (distance <= 0) return {from, stride, 0};
+  // |stride| may be the least integer, which has no opposite.
+  const std::uint64_t width = back ? 0 - static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride);
+  return {from, stride, static_cast<std::int64_t>((static_cast<std::uint64_t>(distance) - 1) / width + 1)};
+}
+
+inline Value slice_of(Budget& budget, const Value& value, const Value& start, const Value& stop, const Value& step) {
+  if (value.is_undefined()) fail_undefined(value);
+  if (value.is_string()) {
+    const Text& text = value.as_text();
+    const auto starts = code_point_starts(budget, text.view());
+    const SliceBounds bounds = slice_bounds(static_cast<std::int64_t>(starts.size()) - 1, start, stop, step);
+    TextBuilder out(budget);
+    if (bounds.step == 1) {
+      const auto from = static_cast<std::size_t>(bounds.start);
+      return Value(out.add(text, starts[bounds.count > 0 ? from : 0], starts[bounds.count > 0 ? from + static_cast<std::size_t>(bounds.count) : 0]).take());
+    }
+    for (std::int64_t i = 0; i < bounds.count; ++i) {
+      const auto at = static_cast<std::size_t>(bounds.start + i * bounds.step);
+      out.add(text, starts[at], starts[at + 1]);
+    }
+    return Value(out.take());
+  }
+  if (value.is_list() && value.as_list().kind <= ListKind::group) {
+    const auto& items = value.as_list().items;
+    const SliceBounds bounds = slice_bounds(static_cast<std::int64_t>(items.size()), start, stop, step);
+    budget.step(static_cast<std::uint64_t>(bounds.count));
+    budget.build(static_cast<std::size_t>(bounds.count) * sizeof(Value));
+    std::vector<Value> part;
+    for (std::int64_t i = 0; i < bounds.count; ++i) part.push_back(items[static_cast<std::size_t>(bounds.start + i * bounds.step)]);
+    return make_list(budget, std::move(part), value.is_list(ListKind::list) || value.is_list(ListKind::range) ? ListKind::list : ListKind::tuple);
+  }
+  // Jinja asks for the item first and for nothing when that fails.
+  return Value::undefined(std::string(value.type_name()) + " object has no slices");
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/strftime.hpp
+// A time as text, by the C library's own directives. Only letters after `%` and one flag reach it, so that no width can ask for gigabytes.
+
+namespace diecast::chat {
+
+inline std::string time_text(std::string_view format, const std::tm& time) {
+  std::string text;
+  for (std::size_t i = 0; i < format.size(); ++i) {
+    std::size_t letter = i + 1;
+    if (format[i] == '%' && letter < format.size() && std::string_view("-_0^#").find(format[letter]) != std::string_view::npos) ++letter;
+    const bool directive = format[i] == '%' && letter < format.size() &&
+                           (format[letter] == '%' || (format[letter] | 0x20) >= 'a') && (format[letter] | 0x20) <= 'z';
+    if (!directive) {
+      text += format[i];
+      continue;
+    }
+    const std::string one(format.substr(i, letter + 1 - i));
+    i = letter;
+    if (one == "%f") {
+      text += "000000";
+    } else if (one != "%z" && one != "%Z") {  // the time has no zone
+      std::array<char, 256> buffer{};
+      text.append(buffer.data(), std::strftime(buffer.data(), buffer.size(), one.c_str(), &time));
+    }
+  }
+  return text;
+}
+
+inline std::tm local_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm time{};
+  localtime_r(&now, &time);
+  return time;
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/calls.hpp
+// What a template can call: macros, the functions that are always there, methods taken from a value; and the ways into a value
+// (`.name`, `[index]`, slices). As Jinja's sandbox does, anything that would change a list or a dict is out of reach.
+
+namespace diecast::chat {
+
+// --- macros ----------------------------------------------------------------------------------------------------------
+
+class Macro : public Object {
+ public:
+  Macro(Index node, Index parameters, Scope* scope, std::string name) : node_(node), parameters_(parameters), scope_(scope), name_(std::move(name)) {}
+
+  std::string_view type_name() const override { return "Macro"; }
+  std::string repr() const override { return "<Macro '" + name_ + "'>"; }
+  bool attribute(std::string_view name, Value& value) override {
+    if (name != "name") return false;
+    value = Value::plain(name_);
+    return true;
+  }
+
+  Value call(Interpreter& interpreter, Arguments& arguments) override {
+    Interpreter::Level level(interpreter);
+    const Node& node = interpreter.node(node_);
+    Scope& scope = interpreter.open_scope(scope_);
+    bind(interpreter, node.op, arguments, scope);
+    TextBuilder out(interpreter.budget());
+    interpreter.execute_all(node.c, scope, out);
+    interpreter.close_scope(scope);
+    return Value(out.take());
+  }
+
+ private:
+  void bind(Interpreter& interpreter, std::uint8_t uses, Arguments& arguments, Scope& scope) const {
+    std::size_t used = 0;
+    bool caller_is_parameter = false;
+    for (Index at = parameters_; at != 0; at = interpreter.node(at).next) {
+      const Node& parameter = interpreter.node(at);
+      const std::string_view name = interpreter.name_of(parameter);
+      if (name == "caller") caller_is_parameter = true;
+      if (used < arguments.positional.size()) {
+        scope.set(name, arguments.positional[used++]);
+        continue;
+      }
+      const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [&](const auto& pair) { return pair.first == name; });
+      if (given != arguments.named.end()) {
+        scope.set(name, std::move(given->second));
+        arguments.named.erase(given);
+      } else if (parameter.a != 0) {
+        scope.set(name, interpreter.evaluate(parameter.a, scope));
+      } else {
+        scope.set(name, Value::undefined("parameter '" + std::string(name) + "' was not provided"));
+      }
+    }
+    if ((uses & uses_caller) != 0 && !caller_is_parameter) take_caller(arguments, scope);
+    if ((uses & uses_kwargs) != 0) {
+      Dict rest;
+      for (auto& [name, value] : arguments.named) rest.set(Value::plain(name), std::move(value));
+      scope.set("kwargs", Value(std::move(rest)));
+    } else if (!arguments.named.empty()) {
+      fail("macro '" + name_ + "' takes no keyword argument '" + arguments.named.front().first + "'");
+    }
+    if ((uses & uses_varargs) != 0) {
+      scope.set("varargs", make_tuple(interpreter.budget(), {arguments.positional.begin() + static_cast<std::ptrdiff_t>(used), arguments.positional.end()}));
+    } else if (used < arguments.positional.size()) {
+      fail("macro '" + name_ + "' takes not more than " + std::to_string(used) + " argument(s)");
+    }
+  }
+
+  static void take_caller(Arguments& arguments, Scope& scope) {
+    const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [](const auto& pair) { return pair.first == "caller"; });
+    if (given == arguments.named.end()) {
+      scope.set("caller", Value::undefined("No caller defined"));
+    } else {
+      scope.set("caller", std::move(given->second));
+      arguments.named.erase(given);
+    }
+  }
+
+  Index node_;
+  Index parameters_;
+  Scope* scope_;
+  std::string name_;
+};
+
+// --- functions that are always there ---------------------------------------------------------------------------------
+
+class Function : public Object {
+ public:
+  using Body = Value (*)(Interpreter&, Arguments&);
+  Function(std::string_view name, Body body) : name_(name), body_(body) {}
+  std::string_view type_name() const override { return "function"; }
+  std::string repr() const override { return "<function " + std::string(name_) + ">"; }
+  Value call(Interpreter& interpreter, Arguments& arguments) override { return body_(interpreter, arguments); }
+
+ private:
+  std::string_view name_;
+  Body body_;
+};
+
+inline Value call_range(Interpreter& interpreter, Arguments& arguments) {
+  Bound bound("range", arguments, {"start", "stop", "step"});
+  const bool one = !bound.has(1);
+  const std::int64_t start = one ? 0 : bound.integer(0);
+  const std::int64_t stop = one ? bound.integer(0) : bound.integer(1);
+  const std::int64_t step = bound.integer_or(2, 1);
+  if (step == 0) fail("range() arg 3 must not be zero");
+  constexpr std::uint64_t most = 100'000;  // as Jinja's sandbox has it
+  const std::uint64_t distance = step > 0 ? (stop > start ? static_cast<std::uint64_t>(stop) - static_cast<std::uint64_t>(start) : 0)
+                                          : (start > stop ? static_cast<std::uint64_t>(start) - static_cast<std::uint64_t>(stop) : 0);
+  const std::uint64_t stride = step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
+  const std::uint64_t count = distance / stride + (distance % stride != 0 ? 1 : 0);
+  if (count > most) fail("range too big: the sandbox refuses ranges of more than " + std::to_string(most) + " items, this one has " + std::to_string(count));
+  interpreter.budget().step(count);
+  std::vector<Value> items;
+  for (std::uint64_t i = 0; i < count; ++i) items.emplace_back(static_cast<std::int64_t>(static_cast<std::uint64_t>(start) + i * static_cast<std::uint64_t>(step)));
+  interpreter.budget().build(items.size() * sizeof(Value));
+  List list(std::move(items), ListKind::range);
+  list.label = "range(" + std::to_string(start) + ", " + std::to_string(stop) + (step == 1 ? "" : ", " + std::to_string(step)) + ")";
+  return Value(std::move(list));
+}
+
+// dict(pairs or a dict, name=value, ...)
+inline Dict collect_dict(Interpreter& interpreter, std::string_view function, Arguments& arguments) {
+  Budget& budget = interpreter.budget();
+  if (arguments.positional.size() > 1) fail(std::string(function) + "() expected at most 1 argument, got " + std::to_string(arguments.positional.size()));
+  Dict dict;
+  const auto put = [&](const Value& key, const Value& value) {
+    check_hashable(key);
+    budget.step(key.is_string() ? 1 : dict.entries.size() + 1);
+    budget.build(2 * sizeof(Value));
+    dict.set(key, value);
+  };
+  if (!arguments.positional.empty()) {
+    const Value& from = arguments.positional[0];
+    if (from.is_dict()) {
+      for (const auto& [key, value] : from.as_dict().entries) put(key, value);
+    } else {
+      for (const Value& pair : items_of(budget, from)) {
+        const auto both = items_of(budget, pair);
+        if (both.size() != 2) fail("dictionary update sequence element has length " + std::to_string(both.size()) + "; 2 is required");
+        put(both[0], both[1]);
+      }
+    }
+  }
+  for (const auto& [name, value] : arguments.named) put(Value::plain(name), value);
+  return dict;
+}
+
+inline Value call_dict(Interpreter& interpreter, Arguments& arguments) { return Value(collect_dict(interpreter, "dict", arguments)); }
+
+inline Value call_namespace(Interpreter& interpreter, Arguments& arguments) {
+  const Dict dict = collect_dict(interpreter, "namespace", arguments);
+  const auto space = interpreter.make_namespace();
+  for (const auto& [key, value] : dict.entries) {
+    if (!key.is_string()) fail("the names of a namespace must be strings");
+    space->set(key.as_text().view(), value);
+  }
+  return Value(std::static_pointer_cast<Object>(space));
+}
+
+inline Value call_raise_exception(Interpreter& interpreter, Arguments& arguments) {
+  Bound bound("raise_exception", arguments, {"message"});
+  throw TemplateRefusal(str(interpreter.budget(), bound.need(0)).bytes());
+}
+
+inline Value call_strftime_now(Interpreter& interpreter, Arguments& arguments) {
+  Bound bound("strftime_now", arguments, {"format"});
+  const Text& format = bound.text(0);
+  TextBuilder out(interpreter.budget());
+  out.add(time_text(format.view(), interpreter.now()), format.any_typed());
+  return Value(out.take());
+}
+
+// joiner(", "): nothing at the first call, the separator afterwards.
+class Joiner : public Object {
+ public:
+  explicit Joiner(Value separator) : separator_(std::move(separator)) {}
+  std::string_view type_name() const override { return "Joiner"; }
+  Value call(Interpreter&, Arguments&) override { return std::exchange(used_, true) ? separator_ : Value::plain(""); }
+
+ private:
+  Value separator_;
+  bool used_ = false;
+};
+
+class Cycler : public Object {
+ public:
+  explicit Cycler(std::vector<Value> items) : items_(std::move(items)) {}
+  std::string_view type_name() const override { return "Cycler"; }
+  bool callable() const override { return false; }
+  bool attribute(std::string_view name, Value& value) override {
+    if (name == "current") {
+      value = items_[at_];
+    } else if (name == "next") {
+      value = Value(std::make_shared<Method>(shared(), false));
+    } else if (name == "reset") {
+      value = Value(std::make_shared<Method>(shared(), true));
+    } else {
+      return false;
+    }
+    return true;
+  }
+  Value call(Interpreter&, Arguments&) override { fail("'Cycler' object is not callable"); }
+  static Value make(std::vector<Value> items) {
+    const auto cycler = std::make_shared<Cycler>(std::move(items));
+    cycler->self_ = cycler;
+    return Value(std::static_pointer_cast<Object>(cycler));
+  }
+
+ private:
+  class Method : public Object {
+   public:
+    Method(std::shared_ptr<Cycler> cycler, bool reset) : cycler_(std::move(cycler)), reset_(reset) {}
+    std::string_view type_name() const override { return "method"; }
+    Value call(Interpreter&, Arguments&) override {
+      if (reset_) {
+        cycler_->at_ = 0;
+        return None{};
+      }
+      const std::size_t now = cycler_->at_;
+      cycler_->at_ = (now + 1) % cycler_->items_.size();
+      return cycler_->items_[now];
+    }
+
+   private:
+    std::shared_ptr<Cycler> cycler_;
+    bool reset_;
+  };
+
+  std::shared_ptr<Cycler> shared() const { return self_.lock(); }
+
+  std::vector<Value> items_;
+  std::size_t at_ = 0;
+  std::weak_ptr<Cycler> self_;
+};
+
+inline Value call_joiner(Interpreter&, Arguments& arguments) {
+  Bound bound("joiner", arguments, {"sep"});
+  return Value(std::static_pointer_cast<Object>(std::make_shared<Joiner>(bound.value_or(0, Value::plain(", ")))));
+}
+
+inline Value call_cycler(Interpreter&, Arguments& arguments) {
+  if (arguments.positional.empty()) fail("at least one item has to be provided");
+  return Cycler::make(std::move(arguments.positional));
+}
+
+inline Value global_function(std::string_view name) {
+  struct Entry {
+    std::string_view name;
+    Function::Body body;
+  };
+  static constexpr std::array<Entry, 7> functions{{{"range", call_range},
+                                                   {"dict", call_dict},
+                                                   {"namespace", call_namespace},
+                                                   {"raise_exception", call_raise_exception},
+                                                   {"strftime_now", call_strftime_now},
+                                                   {"joiner", call_joiner},
+                                                   {"cycler", call_cycler}}};
+  for (const Entry& entry : functions) {
+    if (entry.name == name) return Value(std::static_pointer_cast<Object>(std::make_shared<Function>(entry.name, entry.body)));
+  }
+  return {};
+}
+
+// --- methods ---------------------------------------------------------------------------------------------------------
+
+bool has_method(const Value& value, std::string_view name);
+
+class BoundMethod : public Object {
+ public:
+  BoundMethod(Value self, std::string_view name) : self_(std::move(self)), name_(name) {}
+  std::string_view type_name() const override { return "builtin_function_or_method"; }
+  std::string repr() const override { return "<built-in method " + name_ + " of " + std::string(self_.type_name()) + " object>"; }
+  Value call(Interpreter& interpreter, Arguments& arguments) override { return interpreter.call_method(self_, name_, arguments); }
+
+ private:
+  Value self_;
+  std::string name_;
+};
+
+inline Value Interpreter::call(const Value& callee, Arguments& arguments) {
+  Level level(*this);
+  if (callee.is_undefined()) fail_undefined(callee);
+  if (!callee.is_object()) fail(quoted_type(callee) + " object is not callable");
+  const std::shared_ptr<Object> object = callee.as_object();
+  return object->call(*this, arguments);
+}
+
+// --- into a value ----------------------------------------------------------------------------------------------------
+
+inline std::string described(const Value& value) {
+  if (value.is_none()) return "None";
+  if (value.is_list(ListKind::group)) return "tuple object";
+  return std::string(value.type_name()) + " object";
+}
+
+inline bool changes_value(const Value& value, std::string_view name) {
+  static constexpr std::array<std::string_view, 8> of_list{"append", "clear", "pop", "reverse", "insert", "sort", "extend", "remove"};
+  static constexpr std::array<std::string_view, 5> of_dict{"clear", "pop", "popitem", "setdefault", "update"};
+  if (value.is_list(ListKind::list)) return std::find(of_list.begin(), of_list.end(), name) != of_list.end();
+  return value.is_dict() && std::find(of_dict.begin(), of_dict.end(), name) != of_dict.end();
+}
+
+inline Value Interpreter::attribute(const Value& object, std::string_view name) {
+  if (object.is_undefined()) fail_undefined(object);
+  const auto unsafe = [&] {
+    return Value::undefined("access to attribute '" + std::string(name) + "' of '" + std::string(object.type_name()) + "' object is unsafe.");
+  };
+  if (name.substr(0, 2) == "__" || changes_value(object, name)) return unsafe();
+  if (has_method(object, name)) {
+    budget_.build(sizeof(BoundMethod));
+    return Value(std::static_pointer_cast<Object>(std::make_shared<BoundMethod>(object, name)));
+  }
+  Value value;
+  if (object.is_object() && object.as_object()->attribute(name, value)) return value;
+  if (object.is_list(ListKind::group)) {
+    if (name == "grouper") return object.as_list().items[0];
+    if (name == "list") return object.as_list().items[1];
+  }
+  if (object.is_dict()) {
+    if (const Value* found = object.as_dict().find(name)) return *found;
+  }
+  return Value::undefined("'" + described(object) + "' has no attribute '" + std::string(name) + "'");
+}
+
+inline Value Interpreter::item(const Value& object, const Value& index) {
+  if (object.is_undefined()) fail_undefined(object);
+  if (object.is_dict()) {
+    if (const Value* found = object.as_dict().find(index)) return *found;
+  } else if (index.is_integral() && (object.is_string() || (object.is_list() && object.as_list().kind <= ListKind::group))) {
+    const std::int64_t count = length(object);
+    const std::int64_t at = index.as_int() < 0 ? index.as_int() + count : index.as_int();
+    if (at >= 0 && at < count) {
+      if (object.is_list()) return object.as_list().items[static_cast<std::size_t>(at)];
+      return slice_of(budget_, object, Value(at), Value(at + 1), Value(None{}));
+    }
+  }
+  if (index.is_string()) return attribute(object, index.as_text().view());
+  TextBuilder shown(budget_);
+  add_repr(shown, index);
+  return Value::undefined(described(object) + " has no element " + shown.take().bytes());
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/strings.hpp
+// The operations on strings, each carrying along which bytes were typed. Widths and counts are code points.
+
+namespace diecast::chat {
+
+// --- cutting ---------------------------------------------------------------------------------------------------------
+
+enum class Side : std::uint8_t { left, right, both };
+
+// Without `chars`: white space.
+inline Text strip(const Text& text, const Text* chars, Side side) {
+  const std::string_view bytes = text.view();
+  const auto strips = [&](std::size_t at) {
+    const CodePoint c = decode_at(bytes, at);
+    if (chars == nullptr) return is_space(c.value);
+    for (std::size_t i = 0; i < chars->size(); i += decode_at(chars->view(), i).length) {
+      if (decode_at(chars->view(), i).value == c.value) return true;
+    }
+    return false;
+  };
+  std::size_t begin = 0;
+  std::size_t end = bytes.size();
+  if (side != Side::right) {
+    while (begin < end && strips(begin)) begin += decode_at(bytes, begin).length;
+  }
+  if (side != Side::left) {
+    while (end > begin && strips(previous_start(bytes, end))) end = previous_start(bytes, end);
+  }
+  return text.slice(begin, end);
+}
+
+class Splitter {  // pays for each part
+ public:
+  Splitter(Budget& budget, const Text& text) : budget_(budget), text_(text) {}
+  void add(std::size_t begin, std::size_t end) {
+    budget_.step();
+    budget_.build(end - begin + sizeof(Value) + 2 * sizeof(Text));
+    parts.emplace_back(text_.slice(begin, end));
+  }
+  std::vector<Value> parts;
+
+ private:
+  Budget& budget_;
+  const Text& text_;
+};
+
+// At white space, as str.split() does without a separator; `most` splits, all if negative.
+inline std::vector<Value> split_at_space(Budget& budget, const Text& text, std::int64_t most) {
+  const std::string_view bytes = text.view();
+  Splitter splitter(budget, text);
+  std::size_t at = skip_space(bytes, 0, bytes.size());
+  while (at < bytes.size()) {
+    if (most >= 0 && static_cast<std::int64_t>(splitter.parts.size()) == most) {
+      splitter.add(at, skip_space_back(bytes, at, bytes.size()));
+      break;
+    }
+    std::size_t end = at;
+    while (end < bytes.size() && !is_space(decode_at(bytes, end).value)) end += decode_at(bytes, end).length;
+    splitter.add(at, end);
+    at = skip_space(bytes, end, bytes.size());
+  }
+  return std::move(splitter.parts);
+}
+
+inline std::vector<Value> rsplit_at_space(Budget& budget, const Text& text, std::int64_t most) {
+  const std::string_view bytes = text.view();
+  Splitter splitter(budget, text);
+  std::size_t end = skip_space_back(bytes, 0, bytes.size());
+  while (end > 0) {
+    if (most >= 0 && static_cast<std::int64_t>(splitter.parts.size()) == most) {
+      splitter.add(skip_space(bytes, 0, end), end);
+      break;
+    }
+    std::size_t begin = end;
+    while (begin > 0 && !is_space(decode_at(bytes, previous_start(bytes, begin)).value)) begin = previous_start(bytes, begin);
+    splitter.add(begin, end);
+    end = skip_space_back(bytes, 0, begin);
+  }
+  return {splitter.parts.rbegin(), splitter.parts.rend()};
+}
+
+inline std::vector<Value> split_at(Budget& budget, const Text& text, std::string_view separator, std::int64_t most) {
+  if (separator.empty()) fail("empty separator");
+  Splitter splitter(budget, text);
+  std::size_t begin = 0;
+  while (most < 0 || static_cast<std::int64_t>(splitter.parts.size()) < most) {
+    const std::size_t at = text.view().find(separator, begin);
+    if (at == std::string_view::npos) break;
+    splitter.add(begin, at);
+    begin = at + separator.size();
+  }
+  splitter.add(begin, text.size());
+  return std::move(splitter.parts);
+}
+
+inline std::vector<Value> rsplit_at(Budget& budget, const Text& text, std::string_view separator, std::int64_t most) {
+  if (separator.empty()) fail("empty separator");
+  Splitter splitter(budget, text);
+  std::size_t end = text.size();
+  while (most < 0 || static_cast<std::int64_t>(splitter.parts.size()) < most) {
+    if (end < separator.size()) break;
+    const std::size_t at = text.view().rfind(separator, end - separator.size());
+    if (at == std::string_view::npos) break;
+    splitter.add(at + separator.size(), end);
+    end = at;
+  }
+  splitter.add(0, end);
+  return {splitter.parts.rbegin(), splitter.parts.rend()};
+}
+
+inline bool is_line_break(char32_t c) { return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029; }
+
+inline std::vector<Value> split_lines(Budget& budget, const Text& text, bool keep_ends) {
+  const std::string_view bytes = text.view();
+  Splitter splitter(budget, text);
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const CodePoint c = decode_at(bytes, at);
+    std::size_t next = at + c.length;
+    if (is_line_break(c.value)) {
+      if (c.value == '\r' && next < bytes.size() && bytes[next] == '\n') ++next;
+      splitter.add(begin, keep_ends ? next : at);
+      begin = next;
+    }
+    at = next;
+  }
+  if (begin < bytes.size()) splitter.add(begin, bytes.size());
+  return std::move(splitter.parts);
+}
+
+// --- building --------------------------------------------------------------------------------------------------------
+
+// `most` replacements, all if negative. An empty `from` stands between all characters.
+inline Text replace(Budget& budget, const Text& text, std::string_view from, const Text& to, std::int64_t most) {
+  TextBuilder out(budget);
+  std::size_t begin = 0;
+  if (from.empty()) {
+    for (std::int64_t done = 0; most < 0 || done < most; ++done) {
+      out.add(to);
+      if (begin == text.size()) return out.take();
+      const std::size_t next = begin + decode_at(text.view(), begin).length;
+      out.add(text, begin, next);
+      begin = next;
+    }
+  } else {
+    for (std::int64_t done = 0; most < 0 || done < most; ++done) {
+      const std::size_t at = text.view().find(from, begin);
+      if (at == std::string_view::npos) break;
+      budget.step();
+      out.add(text, begin, at).add(to);
+      begin = at + from.size();
+    }
+  }
+  return out.add(text, begin, text.size()).take();
+}
+
+inline Text join(Budget& budget, const Text& separator, const std::vector<Value>& items, bool strings_only) {
+  TextBuilder out(budget);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (strings_only && !items[i].is_string()) {
+      if (items[i].is_undefined()) fail_undefined(items[i]);
+      fail("sequence item " + std::to_string(i) + ": expected str instance, " + std::string(items[i].type_name()) + " found");
+    }
+    if (i > 0) out.add(separator);
+    add_str(out, items[i]);
+  }
+  return out.take();
+}
+
+// `before` and `after` fill characters around a text.
+inline Text padded(Budget& budget, const Text& text, const Text& fill, std::int64_t before, std::int64_t after) {
+  TextBuilder out(budget);
+  out.repeat(fill, before > 0 ? static_cast<std::size_t>(before) : 0).add(text);
+  return out.repeat(fill, after > 0 ? static_cast<std::size_t>(after) : 0).take();
+}
+
+inline Text centered(Budget& budget, const Text& text, std::int64_t width, const Text& fill) {
+  const std::int64_t count = static_cast<std::int64_t>(count_code_points(text.view()));
+  const std::int64_t room = width > count ? width - count : 0;
+  const std::int64_t before = room / 2 + (room & width & 1);
+  return padded(budget, text, fill, before, room - before);
+}
+
+enum class Case : std::uint8_t { upper, lower, title, swap, fold };
+
+inline void add_in_case(TextBuilder& out, const Text& text, std::size_t at, std::size_t end, Case to) {
+  std::string mapped;
+  add_mapped(mapped, decode_at(text.view(), at).value, to == Case::upper ? Letter::upper : to == Case::title ? Letter::title : Letter::lower);
+  out.add(mapped, text.any_typed(at, end));
+}
+
+inline Text in_case(Budget& budget, const Text& text, Case to) {
+  TextBuilder out(budget);
+  bool after_letter = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint c = decode_at(text.view(), at);
+    Case wanted = to;
+    if (to == Case::swap) wanted = is_lower_letter(c.value) ? Case::upper : Case::lower;
+    if (to == Case::title) wanted = after_letter ? Case::lower : Case::title;
+    after_letter = is_cased(c.value);
+    add_in_case(out, text, at, at + c.length, wanted);
+    at += c.length;
+  }
+  return out.take();
+}
+
+inline Text capitalized(Budget& budget, const Text& text) {
+  TextBuilder out(budget);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t next = at + decode_at(text.view(), at).length;
+    add_in_case(out, text, at, next, at == 0 ? Case::title : Case::lower);
+    at = next;
+  }
+  return out.take();
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/format.hpp
+// Python's two ways to format: "%s: %5.2f" % (a, b) and "{}: {:>5.2f}".format(a, b).
+// What a typed format string asks for (fill characters, say) counts as typed too, and a character made from a number always does.
+
+namespace diecast::chat {
+
+struct FormatSpec {
+  Text fill = Text::plain(" ");
+  char align = '\0';  // < > = ^
+  char sign = '\0';   // + or blank
+  bool alternate = false;
+  std::int64_t width = 0;
+  char grouping = '\0';
+  std::int64_t precision = -1;
+  char type = '\0';
+};
+
+inline constexpr std::int64_t most_digits = 500;  // of a number's precision: more says nothing about a double
+
+inline std::string fixed_text(double value, char type, std::int64_t precision, bool alternate) {
+  if (!std::isfinite(value)) {
+    const bool large = type == 'F' || type == 'E' || type == 'G';
+    const std::string text = std::isnan(value) ? "nan" : "inf";
+    return large ? (text == "nan" ? "NAN" : "INF") : text;
+  }
+  if (precision > most_digits) fail("a number cannot be formatted with more than " + std::to_string(most_digits) + " digits, asked for " + std::to_string(precision));
+  const char kind = static_cast<char>(type | 0x20);
+  const auto format = kind == 'e' ? std::chars_format::scientific : kind == 'g' ? std::chars_format::general : std::chars_format::fixed;
+  int digits = static_cast<int>(precision < 0 ? 6 : precision);
+  if (kind == 'g' && digits == 0) digits = 1;
+  std::array<char, 1024> buffer{};
+  const auto written = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format, digits);
+  std::string text(buffer.data(), written.ptr);
+  if (alternate && text.find('.') == std::string::npos) text.insert((std::min)(text.find('e'), text.size()), ".");
+  if (type == 'E' || type == 'G') {
+    for (char& c : text) c = c == 'e' ? 'E' : c;
+  }
+  return text;
+}
+
+inline std::string grouped(std::string digits, char separator, std::size_t group) {
+  for (std::size_t at = digits.size(); at > group;) {
+    at -= group;
+    digits.insert(at, 1, separator);
+  }
+  return digits;
+}
+
+inline std::string digits_in(std::uint64_t value, unsigned base, bool large) {
+  std::string text;
+  do {
+    text.insert(text.begin(), (large ? "0123456789ABCDEF" : "0123456789abcdef")[value % base]);
+    value /= base;
+  } while (value != 0);
+  return text;
+}
+
+// Sign or prefix and digits, padded as the spec says.
+inline void add_number(TextBuilder& out, const std::string& prefix, const std::string& digits, const FormatSpec& spec, bool typed) {
+  const auto size = static_cast<std::int64_t>(prefix.size() + digits.size());
+  const std::int64_t room = spec.width > size ? spec.width - size : 0;
+  const char align = spec.align == '\0' ? '>' : spec.align;
+  TextBuilder fill(out.budget());
+  const std::int64_t before = align == '<' ? 0 : align == '^' ? room / 2 : room;
+  if (align == '=') out.add(prefix, typed);
+  out.repeat(spec.fill, static_cast<std::size_t>(before));
+  if (align != '=') out.add(prefix, typed);
+  out.add(digits, typed).repeat(spec.fill, static_cast<std::size_t>(room - before));
+}
+
+inline void add_integer(TextBuilder& out, std::int64_t value, const FormatSpec& spec, bool typed) {
+  const std::uint64_t size = value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+  const unsigned base = spec.type == 'x' || spec.type == 'X' ? 16 : spec.type == 'o' ? 8 : spec.type == 'b' ? 2 : 10;
+  std::string digits = digits_in(size, base, spec.type == 'X');
+  if (spec.precision > static_cast<std::int64_t>(digits.size())) {  // only of `%`
+    if (spec.precision > most_digits) fail("a number cannot be formatted with more than " + std::to_string(most_digits) + " digits, asked for " + std::to_string(spec.precision));
+    digits.insert(0, static_cast<std::size_t>(spec.precision) - digits.size(), '0');
+  }
+  if (spec.grouping != '\0') digits = grouped(std::move(digits), spec.grouping, base == 10 ? 3 : 4);
+  std::string prefix = value < 0 ? "-" : spec.sign != '\0' ? std::string(1, spec.sign) : "";
+  if (spec.alternate && base != 10) prefix += std::string("0") + spec.type;
+  add_number(out, prefix, digits, spec, typed);
+}
+
+inline void add_real(TextBuilder& out, double value, const FormatSpec& spec, bool typed) {
+  const bool negative = std::signbit(value) && !std::isnan(value);
+  const double size = negative ? -value : value;
+  std::string digits;
+  if (spec.type == '\0') {
+    if (spec.precision < 0) {
+      digits = real_text(size);
+    } else {
+      digits = fixed_text(size, 'g', spec.precision, spec.alternate);
+      if (digits.find_first_of(".en") == std::string::npos) digits += ".0";
+    }
+  } else if (spec.type == '%') {
+    digits = fixed_text(size * 100, 'f', spec.precision, spec.alternate) + "%";
+  } else {
+    digits = fixed_text(size, spec.type == 'n' ? 'g' : spec.type, spec.precision, spec.alternate);
+  }
+  if (spec.grouping != '\0' && std::isfinite(value)) {
+    const std::size_t whole = (std::min)(digits.find_first_not_of("0123456789"), digits.size());
+    digits = grouped(digits.substr(0, whole), spec.grouping, 3) + digits.substr(whole);
+  }
+  add_number(out, negative ? "-" : spec.sign != '\0' ? std::string(1, spec.sign) : "", digits, spec, typed);
+}
+
+inline void add_text(TextBuilder& out, const Text& text, const FormatSpec& spec, bool typed) {
+  std::size_t end = 0;
+  std::int64_t count = 0;
+  while (end < text.size() && (spec.precision < 0 || count < spec.precision)) {
+    end += decode_at(text.view(), end).length;
+    ++count;
+  }
+  const std::int64_t room = spec.width > count ? spec.width - count : 0;
+  const std::int64_t before = spec.align == '>' ? room : spec.align == '^' ? room / 2 : 0;
+  out.repeat(spec.fill, static_cast<std::size_t>(before));
+  if (typed) {
+    out.add(text.view().substr(0, end), true);
+  } else {
+    out.add(text, 0, end);
+  }
+  out.repeat(spec.fill, static_cast<std::size_t>(room - before));
+}
+
+inline std::string character(std::int64_t code) {
+  if (code < 0 || code > 0x10FFFF) fail("%c arg not in range(0x110000)");
+  std::string text;
+  append_utf8(text, static_cast<char32_t>(code));
+  return text;
+}
+
+// --- "..." % values ----------------------------------------------------------------------------------------------------
+
+class PercentFormatter {
+ public:
+  PercentFormatter(Budget& budget, const Text& format, const Value& values) : format_(format), values_(values), out_(budget) {}
+
+  Text run() {
+    const std::string_view text = format_.view();
+    while (at_ < text.size()) {
+      const std::size_t percent = (std::min)(text.find('%', at_), text.size());
+      out_.add(format_, at_, percent);
+      at_ = percent;
+      if (at_ < text.size()) one();
+    }
+    const bool single = !is_tuple(values_) && !values_.is_dict();
+    if (is_tuple(values_) ? used_ < values_.as_list().items.size() : single && used_ == 0) fail("not all arguments converted during string formatting");
+    return out_.take();
+  }
+
+ private:
+  char peek() const {
+    if (at_ >= format_.size()) fail("incomplete format");
+    return format_.view()[at_];
+  }
+
+  Value next() {
+    if (is_tuple(values_)) {
+      if (used_ >= values_.as_list().items.size()) fail("not enough arguments for format string");
+      return values_.as_list().items[used_++];
+    }
+    if (used_++ > 0) fail("not enough arguments for format string");
+    return values_;
+  }
+
+  std::int64_t number() {
+    if (peek() == '*') {
+      ++at_;
+      const Value value = next();
+      if (!value.is_integral()) fail("* wants int");
+      return value.as_int();
+    }
+    std::int64_t value = 0;
+    for (; peek() >= '0' && peek() <= '9'; ++at_) {
+      value = value * 10 + (peek() - '0');
+      if (value > 0x7FFFFFFF) fail("width too big in format string");
+    }
+    return value;
+  }
+
+  void one() {
+    const std::size_t begin = at_++;
+    FormatSpec spec;
+    bool keyed = false;
+    Value value;
+    if (peek() == '(') {
+      const std::size_t close = format_.view().find(')', at_);
+      if (close == std::string_view::npos) fail("incomplete format key");
+      if (!values_.is_dict()) fail("format requires a mapping");
+      const std::string_view key = format_.view().substr(at_ + 1, close - at_ - 1);
+      const Value* found = values_.as_dict().find(key);
+      if (found == nullptr) fail("no key '" + std::string(key) + "' for the format string");
+      value = *found;
+      keyed = true;
+      at_ = close + 1;
+    }
+    bool zero = false;
+    for (; std::string_view("-+ #0").find(peek()) != std::string_view::npos; ++at_) {
+      if (peek() == '-') spec.align = '<';
+      if (peek() == '+' || (peek() == ' ' && spec.sign == '\0')) spec.sign = peek();
+      if (peek() == '#') spec.alternate = true;
+      if (peek() == '0') zero = true;
+    }
+    spec.width = number();
+    if (spec.width < 0) {
+      spec.align = '<';
+      spec.width = -spec.width;
+    }
+    if (peek() == '.') {
+      ++at_;
+      spec.precision = std::max<std::int64_t>(number(), 0);
+    }
+    while (peek() == 'l' || peek() == 'h' || peek() == 'L') ++at_;
+    spec.type = peek();
+    ++at_;
+    const bool typed = format_.any_typed(begin, at_);
+    if (typed) spec.fill = Text::all_typed(" ");
+    if (spec.type == '%') {
+      out_.add("%", typed);
+      return;
+    }
+    if (!keyed) value = next();
+    if (spec.align == '\0') spec.align = '>';
+    if (zero && spec.align == '>' && spec.type != 's' && spec.type != 'r' && spec.type != 'a' && spec.type != 'c') {
+      spec.align = '=';
+      spec.fill = typed ? Text::all_typed("0") : Text::plain("0");
+    }
+    convert(value, spec, typed);
+  }
+
+  void convert(const Value& value, FormatSpec& spec, bool typed) {
+    switch (spec.type) {
+      case 's': return add_text(out_, str(out_.budget(), value), spec, typed);
+      case 'r':
+      case 'a': {
+        TextBuilder shown(out_.budget());
+        add_repr(shown, value);
+        return add_text(out_, shown.take(), spec, typed);
+      }
+      case 'c':
+        if (value.is_string() && length(value) == 1) return add_text(out_, value.as_text(), spec, typed);
+        if (!value.is_integral()) fail("%c requires int or char");
+        return add_text(out_, Text::all_typed(character(value.as_int())), spec, typed);
+      case 'd':
+      case 'i':
+      case 'u':
+      case 'x':
+      case 'X':
+      case 'o':
+        if (value.is_undefined()) fail_undefined(value);
+        if (value.is_real() && (spec.type == 'd' || spec.type == 'i' || spec.type == 'u')) return add_integer(out_, real_to_integer(value.as_real()), spec, typed);
+        if (!value.is_integral()) fail(std::string("%") + spec.type + " format: a number is required, not " + std::string(value.type_name()));
+        return add_integer(out_, value.as_int(), spec, typed);
+      case 'e':
+      case 'E':
+      case 'f':
+      case 'F':
+      case 'g':
+      case 'G':
+        if (value.is_undefined()) fail_undefined(value);
+        if (!value.is_number()) fail("must be real number, not " + std::string(value.type_name()));
+        return add_real(out_, value.as_real(), spec, typed);
+      default: fail(std::string("unsupported format character '") + spec.type + "'");
+    }
+  }
+
+  const Text& format_;
+  const Value& values_;
+  TextBuilder out_;
+  std::size_t at_ = 0;
+  std::size_t used_ = 0;
+};
+
+inline Text format_percent(Budget& budget, const Text& format, const Value& values) { return PercentFormatter(budget, format, values).run(); }
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/evaluate.hpp
+// The expressions of a chat template.
+
+namespace diecast::chat {
+
+inline Value Interpreter::evaluate(Index index, Scope& scope) {
+  Level level(*this);
+  budget_.step();
+  const Node& current = node(index);
+  at_ = current.at;
+  return evaluate_node(current, index, scope);
+}
+
+inline Value Interpreter::evaluate_node(const Node& node, Index index, Scope& scope) {
+  switch (node.kind) {
+    case NodeKind::name: return evaluate_name(node, scope);
+    case NodeKind::string:
+    case NodeKind::integer:
+    case NodeKind::real: return constants_[index];
+    case NodeKind::true_: return true;
+    case NodeKind::false_: return false;
+    case NodeKind::none: return None{};
+    case NodeKind::list:
+    case NodeKind::tuple:
+    case NodeKind::dict: return evaluate_collection(node, scope);
+    case NodeKind::attribute: {
+      const Value object = evaluate(node.a, scope);
+      at_ = node.at;
+      return attribute(object, name_of(node));
+    }
+    case NodeKind::item: return evaluate_item(node, scope);
+    case NodeKind::call: return evaluate_call(node, scope, nullptr);
+    case NodeKind::filter: {
+      const Value input = evaluate(node.a, scope);
+      Arguments arguments = evaluate_arguments(node.b, scope);
+      at_ = node.at;
+      return apply_filter(name_of(node), input, arguments);
+    }
+    case NodeKind::test: {
+      const Value input = evaluate(node.a, scope);
+      Arguments arguments = evaluate_arguments(node.b, scope);
+      at_ = node.at;
+      return apply_test(name_of(node), input, arguments) != (node.op == 1);
+    }
+    case NodeKind::not_: return !truth(evaluate(node.a, scope));
+    case NodeKind::negative:
+    case NodeKind::positive: {
+      const Value value = evaluate(node.a, scope);
+      at_ = node.at;
+      if (value.is_undefined()) fail_undefined(value);
+      if (!value.is_number()) fail(std::string("bad operand type for unary ") + (node.kind == NodeKind::negative ? "-" : "+") + ": " + quoted_type(value));
+      if (node.kind == NodeKind::positive) return value.is_real() ? Value(value.as_real()) : Value(value.as_int());
+      return value.is_real() ? Value(-value.as_real()) : integer_arithmetic(Operator::sub, 0, value.as_int());
+    }
+    case NodeKind::and_: {
+      Value left = evaluate(node.a, scope);
+      return truth(left) ? evaluate(node.b, scope) : left;
+    }
+    case NodeKind::or_: {
+      Value left = evaluate(node.a, scope);
+      return truth(left) ? left : evaluate(node.b, scope);
+    }
+    case NodeKind::binary: {
+      const Value left = evaluate(node.a, scope);
+      const Value right = evaluate(node.b, scope);
+      at_ = node.at;
+      return binary(static_cast<Operator>(node.op), left, right);
+    }
+    case NodeKind::concat: return evaluate_concat(node, scope);
+    case NodeKind::compare: return evaluate_compare(node, scope);
+    case NodeKind::condition:
+      if (truth(evaluate(node.a, scope))) return evaluate(node.b, scope);
+      return node.c != 0 ? evaluate(node.c, scope)
+                         : Value::undefined("the inline if-expression evaluated to false and no else section was defined");
+    case NodeKind::slice: fail("a slice stands only inside of brackets");
+    default: fail("not an expression");
+  }
+}
+
+inline Value Interpreter::evaluate_name(const Node& node, Scope& scope) {
+  const std::string_view name = name_of(node);
+  for (Scope* at = &scope; at != nullptr; at = at->parent) {
+    if (const Value* found = at->find(name)) return *found;
+  }
+  if (Value global = global_function(name); !global.is_undefined()) return global;
+  return Value::undefined("'" + std::string(name) + "' is undefined");
+}
+
+inline Value Interpreter::evaluate_concat(const Node& node, Scope& scope) {
+  TextBuilder out(budget_);
+  for (Index part = node.a; part != 0; part = this->node(part).next) add_str(out, evaluate(part, scope));
+  return Value(out.take());
+}
+
+inline Value Interpreter::evaluate_collection(const Node& node, Scope& scope) {
+  if (node.kind == NodeKind::dict) {
+    Dict dict;
+    for (Index at = node.a; at != 0;) {
+      Value key = evaluate(at, scope);
+      at = this->node(at).next;
+      check_hashable(key);
+      budget_.step(key.is_string() ? 1 : dict.entries.size() + 1);
+      budget_.build(2 * sizeof(Value));
+      dict.set(std::move(key), evaluate(at, scope));
+      at = this->node(at).next;
+    }
+    return Value(std::move(dict));
+  }
+  std::vector<Value> items;
+  for (Index at = node.a; at != 0; at = this->node(at).next) items.push_back(evaluate(at, scope));
+  return make_list(budget_, std::move(items), node.kind == NodeKind::tuple ? ListKind::tuple : ListKind::list);
+}
+
+inline Value Interpreter::evaluate_item(const Node& node, Scope& scope) {
+  const Value object = evaluate(node.a, scope);
+  const Node& index = this->node(node.b);
+  if (index.kind != NodeKind::slice) {
+    const Value key = evaluate(node.b, scope);
+    at_ = node.at;
+    return item(object, key);
+  }
+  const auto bound = [&](Index part) { return part != 0 ? evaluate(part, scope) : Value(None{}); };
+  const Value start = bound(index.a);
+  const Value stop = bound(index.b);
+  const Value step = bound(index.c);
+  at_ = node.at;
+  return slice_of(budget_, object, start, stop, step);
+}
+
+inline Arguments Interpreter::evaluate_arguments(Index first, Scope& scope) {
+  Arguments arguments;
+  for (Index at = first; at != 0; at = node(at).next) {
+    const Node& argument = node(at);
+    if (argument.kind == NodeKind::keyword) {
+      arguments.named.emplace_back(std::string(name_of(argument)), evaluate(argument.a, scope));
+    } else if (argument.kind == NodeKind::star) {
+      for (Value& value : items_of(budget_, evaluate(argument.a, scope))) arguments.positional.push_back(std::move(value));
+    } else if (argument.kind == NodeKind::double_star) {
+      const Value names = evaluate(argument.a, scope);
+      if (!names.is_dict()) fail("argument after ** must be a mapping, not " + std::string(names.type_name()));
+      for (const auto& [key, value] : names.as_dict().entries) {
+        if (!key.is_string()) fail("keywords must be strings");
+        budget_.build(sizeof(Value) * 2 + key.as_text().size());
+        arguments.named.emplace_back(key.as_text().bytes(), value);
+      }
+    } else {
+      arguments.positional.push_back(evaluate(at, scope));
+    }
+  }
+  return arguments;
+}
+
+inline Value Interpreter::evaluate_call(const Node& node, Scope& scope, const Value* caller) {
+  const Node& callee = this->node(node.a);
+  // A method is called on its value at once; taken alone it would become a value of its own.
+  if (callee.kind == NodeKind::attribute) {
+    const Value self = evaluate(callee.a, scope);
+    const std::string_view name = name_of(callee);
+    if (has_method(self, name)) {
+      Arguments arguments = evaluate_arguments(node.b, scope);
+      if (caller != nullptr) arguments.named.emplace_back("caller", *caller);
+      at_ = callee.at;
+      return call_method(self, name, arguments);
+    }
+    at_ = callee.at;
+    const Value function = attribute(self, name);
+    Arguments arguments = evaluate_arguments(node.b, scope);
+    if (caller != nullptr) arguments.named.emplace_back("caller", *caller);
+    at_ = callee.at;
+    return call(function, arguments);
+  }
+  const Value function = evaluate(node.a, scope);
+  Arguments arguments = evaluate_arguments(node.b, scope);
+  if (caller != nullptr) arguments.named.emplace_back("caller", *caller);
+  at_ = node.at;
+  return call(function, arguments);
+}
+
+inline Value Interpreter::evaluate_filters(Index index, const Value& input, Scope& scope) {
+  if (index == 0) return input;
+  Level level(*this);
+  const Node& filter = node(index);
+  const Value before = evaluate_filters(filter.a, input, scope);
+  Arguments arguments = evaluate_arguments(filter.b, scope);
+  at_ = filter.at;
+  return apply_filter(name_of(filter), before, arguments);
+}
+
+inline Value Interpreter::evaluate_compare(const Node& node, Scope& scope) {
+  Value left = evaluate(node.a, scope);
+  for (Index at = node.b; at != 0; at = this->node(at).next) {
+    const Node& operand = this->node(at);
+    Value right = evaluate(operand.a, scope);
+    at_ = operand.at;
+    bool holds = false;
+    switch (static_cast<Operator>(operand.op)) {
+      case Operator::eq: holds = equal(budget_, left, right); break;
+      case Operator::ne: holds = !equal(budget_, left, right); break;
+      case Operator::lt: holds = order(budget_, left, right, "<") == -1; break;
+      case Operator::gt: holds = order(budget_, left, right, ">") == 1; break;
+      case Operator::le: {
+        const int result = order(budget_, left, right, "<=");
+        holds = result == -1 || result == 0;
+        break;
+      }
+      case Operator::ge: holds = order(budget_, left, right, ">=") >= 0; break;
+      case Operator::in: holds = contains(budget_, right, left); break;
+      case Operator::not_in: holds = !contains(budget_, right, left); break;
+      default: fail("not a comparison");
+    }
+    if (!holds) return false;
+    left = std::move(right);
+  }
+  return true;
+}
+
+inline std::string_view sign_of(Operator op) {
+  switch (op) {
+    case Operator::add: return "+";
+    case Operator::sub: return "-";
+    case Operator::mul: return "*";
+    case Operator::div: return "/";
+    case Operator::floordiv: return "//";
+    case Operator::mod: return "%";
+    default: return "** or pow()";
+  }
+}
+
+inline Value repeated(Budget& budget, const Value& value, std::int64_t count) {
+  const auto times = static_cast<std::size_t>(count < 0 ? 0 : count);
+  if (value.is_string()) {
+    TextBuilder out(budget);
+    return Value(out.repeat(value.as_text(), times).take());
+  }
+  const List& list = value.as_list();
+  std::vector<Value> items;
+  if (!list.items.empty()) {
+    for (std::size_t i = 0; i < times; ++i) {
+      budget.step(list.items.size());
+      budget.build(list.items.size() * sizeof(Value));
+      items.insert(items.end(), list.items.begin(), list.items.end());
+    }
+  }
+  return Value(List(std::move(items), list.kind));
+}
+
+inline Value Interpreter::binary(Operator op, const Value& left, const Value& right) {
+  if (op == Operator::mod && left.is_string()) return Value(format_percent(budget_, left.as_text(), right));
+  if (left.is_undefined()) fail_undefined(left);
+  if (right.is_undefined()) fail_undefined(right);
+  if (left.is_integral() && right.is_integral()) return integer_arithmetic(op, left.as_int(), right.as_int());
+  if (left.is_number() && right.is_number()) return real_arithmetic(op, left.as_real(), right.as_real());
+  if (op == Operator::add) {
+    if (left.is_string() && right.is_string()) {
+      TextBuilder out(budget_);
+      return Value(out.add(left.as_text()).add(right.as_text()).take());
+    }
+    const bool lists = left.is_list(ListKind::list) && right.is_list(ListKind::list);
+    if (lists || (is_tuple(left) && is_tuple(right))) {
+      std::vector<Value> items = left.as_list().items;
+      budget_.step(items.size() + right.as_list().items.size());
+      items.insert(items.end(), right.as_list().items.begin(), right.as_list().items.end());
+      return make_list(budget_, std::move(items), lists ? ListKind::list : ListKind::tuple);
+    }
+    if (left.is_string()) fail("can only concatenate str (not \"" + std::string(right.type_name()) + "\") to str");
+  }
+  if (op == Operator::mul) {
+    const auto sequence = [](const Value& value) { return value.is_string() || value.is_list(ListKind::list) || is_tuple(value); };
+    if (sequence(left) && right.is_integral()) return repeated(budget_, left, right.as_int());
+    if (left.is_integral() && sequence(right)) return repeated(budget_, right, left.as_int());
+  }
+  fail("unsupported operand type(s) for " + std::string(sign_of(op)) + ": " + quoted_type(left) + " and " + quoted_type(right));
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/loop.hpp
+// `loop`: what the body of a for loop can ask about it. Items that the loop's `if` filters are tried one at a time,
+// since the body may change what the filter sees; only `loop.last`, `loop.nextitem` and `loop.length` look ahead.
+
+namespace diecast::chat {
+
+class Loop : public Object, public std::enable_shared_from_this<Loop> {
+ public:
+  Loop(Interpreter& interpreter, Index node, std::vector<Value> items, int depth, Scope& scope)
+      : interpreter_(interpreter), node_(node), items_(std::move(items)), depth_(depth), scope_(scope) {}
+
+  std::string_view type_name() const override { return "LoopContext"; }
+  bool callable() const override { return true; }
+
+  bool advance(Value& item) {
+    Value next;
+    if (!ahead_.empty()) {
+      next = std::move(ahead_.front());
+      ahead_.pop_front();
+    } else if (!pull(next)) {
+      return false;
+    }
+    ++index0_;
+    previous_ = std::move(current_);
+    current_ = next;
+    item = std::move(next);
+    return true;
+  }
+
+  bool attribute(std::string_view name, Value& value) override {
+    if (name == "index0") return set(value, index0_);
+    if (name == "index") return set(value, index0_ + 1);
+    if (name == "first") return set(value, index0_ == 0);
+    if (name == "last") return set(value, !peek());
+    if (name == "length") return set(value, length());
+    if (name == "revindex") return set(value, length() - index0_);
+    if (name == "revindex0") return set(value, length() - index0_ - 1);
+    if (name == "depth") return set(value, depth_ + 1);
+    if (name == "depth0") return set(value, depth_);
+    if (name == "previtem") return set(value, index0_ > 0 ? previous_ : Value::undefined("there is no previous item"));
+    if (name == "nextitem") return set(value, peek() ? ahead_.front() : Value::undefined("there is no next item"));
+    if (name == "cycle" || name == "changed") return set(value, Value(std::make_shared<BoundLoopMethod>(shared_from_this(), name == "cycle")));
+    return false;
+  }
+
+  // `loop(children)` in a recursive loop: its body again, over other items.
+  Value call(Interpreter& interpreter, Arguments& arguments) override {
+    if (interpreter.node(node_).op == 0) fail("the loop must have the 'recursive' marker to be called recursively");
+    Bound bound("loop", arguments, {"iterable"});
+    Interpreter::Level level(interpreter);
+    TextBuilder out(interpreter.budget());
+    interpreter.run_loop(node_, bound.need(0), depth_ + 1, scope_, out);
+    return Value(out.take());
+  }
+
+ private:
+  class BoundLoopMethod : public Object {
+   public:
+    BoundLoopMethod(std::shared_ptr<Loop> loop, bool cycle) : loop_(std::move(loop)), cycle_(cycle) {}
+    std::string_view type_name() const override { return "method"; }
+    Value call(Interpreter& interpreter, Arguments& arguments) override {
+      return cycle_ ? loop_->cycle(arguments) : loop_->changed(interpreter, arguments);
+    }
+
+   private:
+    std::shared_ptr<Loop> loop_;
+    bool cycle_;
+  };
+
+  template <class T>
+  static bool set(Value& value, T result) {
+    value = Value(std::move(result));
+    return true;
+  }
+
+  Value cycle(Arguments& arguments) const {
+    if (arguments.positional.empty()) fail("no items for cycling given");
+    return arguments.positional[static_cast<std::size_t>(index0_) % arguments.positional.size()];
+  }
+
+  Value changed(Interpreter& interpreter, Arguments& arguments) {
+    Value now = make_tuple(interpreter.budget(), std::move(arguments.positional));
+    if (asked_ && equal(interpreter.budget(), *asked_, now)) return false;
+    asked_ = std::move(now);
+    return true;
+  }
+
+  // The next item that passes the filter.
+  bool pull(Value& item) {
+    const Node& node = interpreter_.node(node_);
+    const Index filter = interpreter_.node(node.b).next;
+    while (taken_ < items_.size()) {
+      interpreter_.budget().step();
+      Value candidate = std::move(items_[taken_++]);
+      if (filter != 0) {
+        Scope& scope = interpreter_.open_scope(&scope_);
+        interpreter_.assign(node.a, candidate, scope);
+        const bool passes = truth(interpreter_.evaluate(filter, scope));
+        interpreter_.close_scope(scope);
+        if (!passes) continue;
+      }
+      item = std::move(candidate);
+      return true;
+    }
+    return false;
+  }
+
+  bool peek() {
+    if (!ahead_.empty()) return true;
+    Value item;
+    if (!pull(item)) return false;
+    ahead_.push_back(std::move(item));
+    return true;
+  }
+
+  std::int64_t length() {
+    const Node& node = interpreter_.node(node_);
+    if (interpreter_.node(node.b).next == 0) return static_cast<std::int64_t>(items_.size());
+    if (!length_) {
+      Value item;
+      while (pull(item)) ahead_.push_back(std::move(item));
+      length_ = static_cast<std::int64_t>(ahead_.size()) + index0_ + 1;
+    }
+    return *length_;
+  }
+
+  Interpreter& interpreter_;
+  Index node_;
+  std::vector<Value> items_;
+  std::size_t taken_ = 0;
+  std::deque<Value> ahead_;
+  std::int64_t index0_ = -1;
+  int depth_;
+  Scope& scope_;
+  Value current_;
+  Value previous_;
+  std::optional<Value> asked_;
+  std::optional<std::int64_t> length_;
+};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/execute.hpp
+// The statements of a chat template.
+
+namespace diecast::chat {
+
+inline Flow Interpreter::execute_all(Index first, Scope& scope, TextBuilder& out) {
+  Level level(*this);
+  for (Index index = first; index != 0; index = node(index).next) {
+    const Flow flow = execute(node(index), index, scope, out);
+    if (flow != Flow::on) return flow;
+  }
+  return Flow::on;
+}
+
+inline Flow Interpreter::execute_in_new_scope(Index first, Scope* parent, TextBuilder& out) {
+  Scope& scope = open_scope(parent);
+  const Flow flow = execute_all(first, scope, out);
+  close_scope(scope);
+  return flow;
+}
+
+inline Flow Interpreter::execute(const Node& node, Index index, Scope& scope, TextBuilder& out) {
+  budget_.step();
+  at_ = node.at;
+  switch (node.kind) {
+    case NodeKind::data: out.add(constants_[index].as_text()); return Flow::on;
+    case NodeKind::print:
+      for (Index value = node.a; value != 0; value = this->node(value).next) {
+        const Value result = evaluate(value, scope);
+        at_ = this->node(value).at;
+        add_str(out, result);
+      }
+      return Flow::on;
+    case NodeKind::if_: {
+      const Node* branch = &node;
+      while (true) {
+        if (truth(evaluate(branch->a, scope))) return branch->b != 0 ? execute_all(branch->b, scope, out) : Flow::on;
+        if (branch->op == 0) return branch->c != 0 ? execute_all(branch->c, scope, out) : Flow::on;
+        branch = &this->node(branch->c);
+      }
+    }
+    case NodeKind::for_: {
+      const Value iterable = evaluate(node.b, scope);
+      at_ = node.at;
+      return run_loop(index, iterable, 0, scope, out);
+    }
+    case NodeKind::set: assign(node.a, evaluate(node.b, scope), scope); return Flow::on;
+    case NodeKind::set_block: execute_set_block(node, scope); return Flow::on;
+    case NodeKind::macro:
+      remember(&scope);
+      scope.set(name_of(node), Value(std::make_shared<Macro>(index, node.a, &scope, std::string(name_of(node)))));
+      return Flow::on;
+    case NodeKind::call_block: execute_call_block(node, index, scope, out); return Flow::on;
+    case NodeKind::filter_block: {
+      TextBuilder content(budget_);
+      execute_in_new_scope(node.c, &scope, content);
+      const Value result = evaluate_filters(node.b, Value(content.take()), scope);
+      add_str(out, result);
+      return Flow::on;
+    }
+    case NodeKind::with: execute_with(node, scope, out); return Flow::on;
+    case NodeKind::generation: return execute_in_new_scope(node.c, &scope, out);
+    case NodeKind::block: return execute_in_new_scope(node.c, node.op == 1 ? &scope : root_, out);
+    case NodeKind::autoescape:
+      if (truth(evaluate(node.a, scope))) fail("autoescape is not part of the chat template language");
+      return execute_in_new_scope(node.c, &scope, out);
+    case NodeKind::break_: return Flow::break_;
+    case NodeKind::continue_: return Flow::continue_;
+    case NodeKind::load: fail("a chat template stands alone: it cannot " + std::string(name_of(node)) + " another one");
+    default: fail("not a statement");
+  }
+}
+
+inline void Interpreter::execute_set_block(const Node& node, Scope& scope) {
+  TextBuilder content(budget_);
+  execute_in_new_scope(node.c, &scope, content);
+  assign(node.a, evaluate_filters(node.b, Value(content.take()), scope), scope);
+}
+
+inline void Interpreter::execute_with(const Node& node, Scope& scope, TextBuilder& out) {
+  Scope& inner = open_scope(&scope);
+  Index value = node.b;
+  for (Index target = node.a; target != 0; target = this->node(target).next, value = this->node(value).next) {
+    assign(target, evaluate(value, scope), inner);
+  }
+  execute_all(node.c, inner, out);
+  close_scope(inner);
+}
+
+inline void Interpreter::execute_call_block(const Node& node, Index index, Scope& scope, TextBuilder& out) {
+  remember(&scope);
+  const Value caller(std::make_shared<Macro>(index, node.b, &scope, "caller"));
+  const Value result = evaluate_call(this->node(node.a), scope, &caller);
+  add_str(out, result);
+}
+
+inline void Interpreter::assign(Index target, Value value, Scope& scope) {
+  const Node& to = node(target);
+  if (to.kind == NodeKind::name) {
+    scope.set(name_of(to), std::move(value));
+    return;
+  }
+  if (to.kind == NodeKind::attribute) {
+    const Value space = evaluate(to.a, scope);
+    at_ = to.at;
+    auto* names = space.is_object() ? dynamic_cast<Namespace*>(space.as_object().get()) : nullptr;
+    if (names == nullptr) fail("cannot assign attribute on non-namespace object");
+    budget_.step(names->names.size());
+    names->set(name_of(to), std::move(value));
+    return;
+  }
+  at_ = to.at;
+  const auto items = items_of(budget_, value);
+  std::size_t i = 0;
+  std::size_t expected = 0;
+  for (Index part = to.a; part != 0; part = node(part).next) ++expected;
+  if (items.size() != expected) {
+    fail((items.size() < expected ? "not enough" : "too many") + std::string(" values to unpack (expected ") + std::to_string(expected) + ", got " +
+         std::to_string(items.size()) + ")");
+  }
+  for (Index part = to.a; part != 0; part = node(part).next) assign(part, items[i++], scope);
+}
+
+// `depth` counts how often a recursive loop has called itself.
+inline Flow Interpreter::run_loop(Index index, const Value& iterable, int depth, Scope& scope, TextBuilder& out) {
+  const Node& loop_node = node(index);
+  if (!chat::iterable(iterable)) fail(quoted_type(iterable) + " object is not iterable");
+  const auto loop = std::make_shared<Loop>(*this, index, items_of(budget_, iterable), depth, scope);
+  bool finished_one = false;
+  Value current;
+  while (loop->advance(current)) {
+    Scope& body = open_scope(&scope);
+    body.set("loop", Value(std::static_pointer_cast<Object>(loop)));
+    assign(loop_node.a, current, body);
+    const Flow flow = execute_all(loop_node.c, body, out);
+    close_scope(body);
+    if (flow == Flow::break_) break;
+    if (flow == Flow::on) finished_one = true;
+  }
+  // As Jinja compiles it: the else branch runs unless one round came to its end.
+  if (!finished_one && loop_node.d != 0) return execute_in_new_scope(loop_node.d, &scope, out);
+  return Flow::on;
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/attribute_path.hpp
+// "function.name" or 0: the way from an item to what a filter like `map(attribute=...)` or `sort(attribute=...)` looks at.
+
+namespace diecast::chat {
+
+class AttributePath {
+ public:
+  AttributePath(Budget& budget, const Value& path) {
+    if (path.is_none()) return;
+    if (!path.is_string()) {
+      parts_.push_back(path);
+      return;
+    }
+    for (const Value& part : split_at(budget, path.as_text(), ".", -1)) {
+      const std::string_view name = part.as_text().view();
+      std::int64_t number = 0;
+      const bool digits = !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos && parse_integer(name, 10, number);
+      parts_.push_back(digits ? Value(number) : part);
+    }
+  }
+
+  Value of(Interpreter& interpreter, const Value& item) const {
+    Value value = item;
+    for (const Value& part : parts_) value = interpreter.item(value, part);
+    return value;
+  }
+
+  Value of(Interpreter& interpreter, const Value& item, const Value& otherwise) const {
+    Value value = item;
+    for (const Value& part : parts_) {
+      value = interpreter.item(value, part);
+      if (value.is_undefined()) value = otherwise;
+    }
+    return value;
+  }
+
+ private:
+  std::vector<Value> parts_;
+};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/filter_numbers.hpp
+// Filters that give numbers, or any value: abs, default, int, float, length, round, sum, ...
+
+namespace diecast::chat {
+
+using FilterBody = Value (*)(Interpreter&, const Value&, Arguments&);
+
+inline Value filter_abs(Interpreter&, const Value& value, Arguments& arguments) {
+  Bound bound("abs", arguments, {});
+  if (value.is_undefined()) fail_undefined(value);
+  if (value.is_real()) return std::fabs(value.as_real());
+  if (!value.is_integral()) fail("bad operand type for abs(): " + quoted_type(value));
+  return value.as_int() < 0 ? integer_arithmetic(Operator::sub, 0, value.as_int()) : Value(value.as_int());
+}
+
+inline Value filter_default(Interpreter&, const Value& value, Arguments& arguments) {
+  Bound bound("default", arguments, {"default_value", "boolean"});
+  return value.is_undefined() || (bound.flag(1) && !truth(value)) ? bound.value_or(0, Value::plain("")) : value;
+}
+
+inline Value filter_length(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("length", arguments, {});
+  if (value.is_string()) interpreter.budget().step(value.as_text().size() / 64);
+  if (Value result; value.is_object() && value.as_object()->type_name() == "LoopContext" && value.as_object()->attribute("length", result)) return result;
+  return length(value);
+}
+
+inline Value filter_int(Interpreter&, const Value& value, Arguments& arguments) {
+  Bound bound("int", arguments, {"default", "base"});
+  const Value otherwise = bound.value_or(0, 0);
+  if (value.is_undefined()) fail_undefined(value);
+  if (value.is_integral()) return value.as_int();
+  double real = 0;
+  if (value.is_string()) {
+    std::int64_t whole = 0;
+    if (parse_integer(value.as_text().view(), static_cast<int>(bound.integer_or(1, 10)), whole)) return whole;
+    if (!parse_real(value.as_text().view(), real)) return otherwise;
+  } else if (value.is_real()) {
+    real = value.as_real();
+  } else {
+    return otherwise;
+  }
+  return std::isfinite(real) ? Value(real_to_integer(real)) : otherwise;
+}
+
+inline Value filter_float(Interpreter&, const Value& value, Arguments& arguments) {
+  Bound bound("float", arguments, {"default"});
+  if (value.is_undefined()) fail_undefined(value);
+  if (value.is_number()) return value.as_real();
+  double real = 0;
+  if (value.is_string() && parse_real(value.as_text().view(), real)) return real;
+  return bound.value_or(0, 0.0);
+}
+
+inline Value filter_round(Interpreter&, const Value& value, Arguments& arguments) {
+  Bound bound("round", arguments, {"precision", "method"});
+  const std::string_view method = bound.has(1) ? bound.text(1).view() : "common";
+  if (method != "common" && method != "ceil" && method != "floor") fail("method must be common, ceil or floor");
+  if (value.is_undefined()) fail_undefined(value);
+  if (!value.is_number()) fail("type " + std::string(value.type_name()) + " doesn't define __round__ method");
+  const std::int64_t precision = bound.integer_or(0, 0);
+  if (method == "common") {
+    if (value.is_real()) return round_real(value.as_real(), precision);
+    if (precision >= 0) return value.as_int();
+    if (precision < -18) return 0;
+    const std::int64_t unit = integer_power(10, -precision);
+    std::int64_t rest = integer_modulo(value.as_int(), unit);
+    const bool odd = integer_modulo(integer_arithmetic(Operator::floordiv, value.as_int(), unit).as_int(), 2) != 0;
+    if (rest * 2 > unit || (rest * 2 == unit && odd)) rest -= unit;
+    return integer_arithmetic(Operator::sub, value.as_int(), rest);
+  }
+  const double unit = std::pow(10.0, static_cast<double>(precision));
+  if (unit == 0 || !std::isfinite(unit)) fail("the precision " + std::to_string(precision) + " of round is out of range");
+  const double scaled = value.as_real() * unit;
+  const double whole = method == "ceil" ? std::ceil(scaled) : std::floor(scaled);
+  real_to_integer(whole);  // NaN, infinities and what does not fit are refused as in Python
+  return whole / unit;
+}
+
+inline Value filter_filesizeformat(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("filesizeformat", arguments, {"binary"});
+  const bool binary = bound.flag(0);
+  Arguments none;
+  if (double real = 0; value.is_string() && !parse_real(value.as_text().view(), real)) fail("could not convert string to float");
+  const double bytes = filter_float(interpreter, value, none).as_real();
+  const double base = binary ? 1024 : 1000;
+  if (bytes == 1) return Value::plain("1 Byte");
+  if (bytes < base) return Value::plain(std::to_string(real_to_integer(bytes)) + " Bytes");
+  double unit = base;
+  for (const char prefix : std::string_view("kMGTPEZY")) {
+    unit *= base;
+    if (bytes < unit || prefix == 'Y') {
+      const std::string name = binary ? std::string(1, prefix == 'k' ? 'K' : prefix) + "iB" : std::string(1, prefix) + "B";
+      return Value::plain(fixed_text(base * bytes / unit, 'f', 1, false) + " " + name);
+    }
+  }
+  return {};
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/filter_lists.hpp
+// Filters over lists and dicts. Where Jinja gives a generator, so do these: true, without a length, used up by one loop.
+
+namespace diecast::chat {
+
+inline Value make_iterator(Budget& budget, std::vector<Value> items) { return make_list(budget, std::move(items), ListKind::iterator); }
+
+inline Value ignore_case(Budget& budget, const Value& value, bool case_sensitive) {
+  return case_sensitive || !value.is_string() ? value : Value(in_case(budget, value.as_text(), Case::lower));
+}
+
+// Sorts by keys, equal ones in their order; a comparison may throw, which the standard's sorts allow.
+inline std::vector<std::size_t> sorted_order(Budget& budget, const std::vector<Value>& keys, bool reverse) {
+  std::vector<std::size_t> order(keys.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return reverse ? less(budget, keys[b], keys[a]) : less(budget, keys[a], keys[b]);
+  });
+  return order;
+}
+
+inline Value filter_list(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("list", arguments, {});
+  return make_list(interpreter.budget(), items_of(interpreter.budget(), value));
+}
+
+inline Value filter_items(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("items", arguments, {});
+  Budget& budget = interpreter.budget();
+  std::vector<Value> pairs;
+  if (!value.is_undefined()) {
+    if (!value.is_dict()) fail("Can only get item pairs from a mapping.");
+    for (const auto& [key, item] : value.as_dict().entries) pairs.push_back(make_tuple(budget, {key, item}));
+  }
+  return make_iterator(budget, std::move(pairs));
+}
+
+inline Value filter_first(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("first", arguments, {});
+  if (value.is_list(ListKind::iterator)) {  // takes one, leaves the rest
+    List& list = *value.list_pointer();
+    if (list.used < list.items.size()) return list.items[list.used++];
+  } else if (value.is_list() && !value.as_list().items.empty()) {
+    return value.as_list().items.front();
+  } else if (const auto items = items_of(interpreter.budget(), value); !items.empty()) {
+    return items.front();
+  }
+  return Value::undefined("No first item, sequence was empty.");
+}
+
+inline Value filter_last(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("last", arguments, {});
+  if (value.is_undefined()) fail_undefined(value);
+  if (value.is_list(ListKind::iterator)) fail("'generator' object is not reversible");
+  const auto items = items_of(interpreter.budget(), value);
+  return items.empty() ? Value::undefined("No last item, sequence was empty.") : items.back();
+}
+
+inline Value filter_reverse(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("reverse", arguments, {});
+  Budget& budget = interpreter.budget();
+  if (value.is_string()) return slice_of(budget, value, None{}, None{}, -1);
+  auto items = items_of(budget, value);
+  std::reverse(items.begin(), items.end());
+  return value.is_list(ListKind::iterator) ? make_list(budget, std::move(items)) : make_iterator(budget, std::move(items));
+}
+
+inline Value filter_sort(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("sort", arguments, {"reverse", "case_sensitive", "attribute"});
+  Budget& budget = interpreter.budget();
+  const auto items = items_of(budget, value);
+  std::vector<AttributePath> paths;
+  if (bound.given(2) && bound.need(2).is_string()) {
+    for (const Value& path : split_at(budget, bound.text(2), ",", -1)) paths.emplace_back(budget, path);
+  } else {
+    paths.emplace_back(budget, bound.value_or(2, None{}));
+  }
+  std::vector<Value> keys;
+  for (const Value& item : items) {
+    std::vector<Value> key;
+    for (const AttributePath& path : paths) key.push_back(ignore_case(budget, path.of(interpreter, item), bound.flag(1)));
+    keys.push_back(make_list(budget, std::move(key)));
+  }
+  std::vector<Value> sorted;
+  for (const std::size_t i : sorted_order(budget, keys, bound.flag(0))) sorted.push_back(items[i]);
+  return make_list(budget, std::move(sorted));
+}
+
+inline Value filter_dictsort(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("dictsort", arguments, {"case_sensitive", "by", "reverse"});
+  Budget& budget = interpreter.budget();
+  if (value.is_undefined()) fail_undefined(value);
+  if (!value.is_dict()) fail("dictsort needs a dict, not " + std::string(value.type_name()));
+  const std::string_view by = bound.has(1) ? bound.text(1).view() : "key";
+  if (by != "key" && by != "value") fail("You can only sort by either \"key\" or \"value\"");
+  std::vector<Value> keys;
+  for (const auto& [key, item] : value.as_dict().entries) keys.push_back(ignore_case(budget, by == "key" ? key : item, bound.flag(0)));
+  std::vector<Value> sorted;
+  for (const std::size_t i : sorted_order(budget, keys, bound.flag(2))) {
+    const auto& [key, item] = value.as_dict().entries[i];
+    sorted.push_back(make_tuple(budget, {key, item}));
+  }
+  return make_list(budget, std::move(sorted));
+}
+
+inline Value filter_unique(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("unique", arguments, {"case_sensitive", "attribute"});
+  Budget& budget = interpreter.budget();
+  const AttributePath path(budget, bound.value_or(1, None{}));
+  std::vector<Value> kept;
+  std::vector<Value> seen;
+  std::unordered_set<std::string> seen_texts;
+  for (const Value& item : items_of(budget, value)) {
+    const Value key = ignore_case(budget, path.of(interpreter, item), bound.flag(0));
+    check_hashable(key);
+    if (key.is_string()) {
+      if (!seen_texts.insert(key.as_text().bytes()).second) continue;
+    } else {
+      if (std::any_of(seen.begin(), seen.end(), [&](const Value& other) { return equal(budget, key, other); })) continue;
+      seen.push_back(key);
+    }
+    kept.push_back(item);
+  }
+  return make_iterator(budget, std::move(kept));
+}
+
+template <bool Max>
+Value extreme_filter(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound(Max ? "max" : "min", arguments, {"case_sensitive", "attribute"});
+  Budget& budget = interpreter.budget();
+  const AttributePath path(budget, bound.value_or(1, None{}));
+  const auto items = items_of(budget, value);
+  if (items.empty()) return Value::undefined("No aggregated item, sequence was empty.");
+  std::size_t best = 0;
+  Value best_key = ignore_case(budget, path.of(interpreter, items[0]), bound.flag(0));
+  for (std::size_t i = 1; i < items.size(); ++i) {
+    Value key = ignore_case(budget, path.of(interpreter, items[i]), bound.flag(0));
+    if (Max ? order(budget, key, best_key, ">") == 1 : order(budget, key, best_key, "<") == -1) {
+      best = i;
+      best_key = std::move(key);
+    }
+  }
+  return items[best];
+}
+inline constexpr FilterBody filter_max = extreme_filter<true>;
+inline constexpr FilterBody filter_min = extreme_filter<false>;
+
+inline Value filter_sum(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("sum", arguments, {"attribute", "start"});
+  Budget& budget = interpreter.budget();
+  const AttributePath path(budget, bound.value_or(0, None{}));
+  Value total = bound.value_or(1, 0);
+  for (const Value& item : items_of(budget, value)) {
+    const Value next = path.of(interpreter, item);
+    if (next.is_undefined()) fail_undefined(next);
+    if (!total.is_number() || !next.is_number()) fail("unsupported operand type(s) for +: " + quoted_type(total) + " and " + quoted_type(next));
+    total = total.is_integral() && next.is_integral() ? integer_arithmetic(Operator::add, total.as_int(), next.as_int()) : Value(total.as_real() + next.as_real());
+  }
+  return total;
+}
+
+inline Value filter_batch(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("batch", arguments, {"linecount", "fill_with"});
+  Budget& budget = interpreter.budget();
+  const std::int64_t size = bound.integer(0);
+  std::vector<Value> batches;
+  std::vector<Value> batch;
+  for (const Value& item : items_of(budget, value)) {
+    if (static_cast<std::int64_t>(batch.size()) == size) batches.push_back(make_list(budget, std::exchange(batch, {})));
+    batch.push_back(item);
+  }
+  if (!batch.empty()) {
+    while (bound.given(1) && static_cast<std::int64_t>(batch.size()) < size) {
+      budget.step();
+      budget.build(sizeof(Value));
+      batch.push_back(bound.need(1));
+    }
+    batches.push_back(make_list(budget, std::move(batch)));
+  }
+  return make_iterator(budget, std::move(batches));
+}
+
+inline Value filter_slice(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("slice", arguments, {"slices", "fill_with"});
+  Budget& budget = interpreter.budget();
+  const auto items = items_of(budget, value);
+  const std::int64_t slices = bound.integer(0);
+  if (slices == 0) fail("integer division or modulo by zero");
+  std::vector<Value> result;
+  if (slices > 0) {
+    const std::size_t count = static_cast<std::size_t>(slices);
+    const std::size_t each = items.size() / count;
+    const std::size_t longer = items.size() % count;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t size = each + (i < longer ? 1 : 0);
+      std::vector<Value> part(items.begin() + static_cast<std::ptrdiff_t>(at), items.begin() + static_cast<std::ptrdiff_t>(at + size));
+      at += size;
+      if (bound.given(1) && i >= longer) part.push_back(bound.need(1));
+      budget.step();
+      result.push_back(make_list(budget, std::move(part)));
+    }
+  }
+  return make_iterator(budget, std::move(result));
+}
+
+inline Value filter_groupby(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("groupby", arguments, {"attribute", "default", "case_sensitive"});
+  Budget& budget = interpreter.budget();
+  const AttributePath path(budget, bound.need(0));
+  const auto items = items_of(budget, value);
+  const auto key_of = [&](const Value& item) { return bound.given(1) ? path.of(interpreter, item, bound.need(1)) : path.of(interpreter, item); };
+  std::vector<Value> keys;
+  for (const Value& item : items) keys.push_back(ignore_case(budget, key_of(item), bound.flag(2)));
+  std::vector<Value> groups;
+  std::vector<Value> group;
+  const auto order = sorted_order(budget, keys, false);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    group.push_back(items[order[i]]);
+    if (i + 1 < order.size() && equal(budget, keys[order[i]], keys[order[i + 1]])) continue;
+    Value key = key_of(group.front());
+    groups.push_back(make_list(budget, {std::move(key), make_list(budget, std::exchange(group, {}))}, ListKind::group));
+  }
+  return make_list(budget, std::move(groups));
+}
+
+inline Value filter_attr(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("attr", arguments, {"name"});
+  const std::string_view name = bound.text(0).view();
+  if (value.is_undefined()) fail_undefined(value);
+  if (value.is_dict() && !has_method(value, name)) return Value::undefined("'dict object' has no attribute '" + std::string(name) + "'");
+  return interpreter.attribute(value, name);
+}
+
+// map("upper"), map(attribute="a.b", default=0)
+inline Value filter_map(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Budget& budget = interpreter.budget();
+  if (!truth(value)) return make_iterator(budget, {});
+  auto items = items_of(budget, value);
+  if (arguments.positional.empty()) {
+    Bound bound("map", arguments, {"attribute", "default"});
+    if (!bound.has(0)) fail("map requires a filter argument");
+    const AttributePath path(budget, bound.need(0));
+    for (Value& item : items) item = bound.given(1) ? path.of(interpreter, item, bound.need(1)) : path.of(interpreter, item);
+    return make_iterator(budget, std::move(items));
+  }
+  const Value name = arguments.positional.front();
+  if (!name.is_string()) fail("map requires the name of a filter");
+  arguments.positional.erase(arguments.positional.begin());
+  for (Value& item : items) {
+    Arguments own = arguments;
+    item = interpreter.apply_filter(name.as_text().view(), item, own);
+  }
+  return make_iterator(budget, std::move(items));
+}
+
+template <bool Keep, bool ByAttribute>
+Value choosing_filter(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Budget& budget = interpreter.budget();
+  if (!truth(value)) return make_iterator(budget, {});
+  auto& given = arguments.positional;
+  std::optional<AttributePath> path;
+  if (ByAttribute) {
+    if (given.empty()) fail("Missing parameter for attribute name");
+    path.emplace(budget, given.front());
+    given.erase(given.begin());
+  }
+  std::optional<Value> test;
+  if (!given.empty()) {
+    test = given.front();
+    if (!test->is_string()) fail("select and reject require the name of a test");
+    given.erase(given.begin());
+  }
+  std::vector<Value> chosen;
+  for (Value& item : items_of(budget, value)) {
+    const Value subject = path ? path->of(interpreter, item) : item;
+    Arguments own = arguments;
+    const bool holds = test ? interpreter.apply_test(test->as_text().view(), subject, own) : truth(subject);
+    if (holds == Keep) chosen.push_back(std::move(item));
+  }
+  return make_iterator(budget, std::move(chosen));
+}
+inline constexpr FilterBody filter_select = choosing_filter<true, false>;
+inline constexpr FilterBody filter_reject = choosing_filter<false, false>;
+inline constexpr FilterBody filter_selectattr = choosing_filter<true, true>;
+inline constexpr FilterBody filter_rejectattr = choosing_filter<false, true>;
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/json.hpp
+// `tojson` as HF transformers replaces it: Python's json.dumps with ensure_ascii False unless asked, nothing escaped for HTML.
+
+namespace diecast::chat {
+
+struct JsonStyle {
+  bool ascii = false;
+  bool sort_keys = false;
+  std::optional<Text> indent;  // of one level; without it all is one line
+  Text between = Text::plain(", ");
+  Text after_key = Text::plain(": ");
+};
+
+class JsonWriter {
+ public:
+  JsonWriter(TextBuilder& out, const JsonStyle& style) : out_(out), style_(style) {}
+
+  void write(const Value& value) {
+    out_.budget().step();
+    if (value.is_none()) {
+      out_.add("null");
+    } else if (value.is_bool()) {
+      out_.add(value.as_bool() ? "true" : "false");
+    } else if (value.is_int()) {
+      out_.add(integer_text(value.as_int()));
+    } else if (value.is_real()) {
+      out_.add(number(value.as_real()));
+    } else if (value.is_string()) {
+      string(value.as_text());
+    } else if (value.is_list() && value.as_list().kind <= ListKind::group && !value.is_list(ListKind::range)) {
+      list(value.as_list());
+    } else if (value.is_dict()) {
+      dict(value.as_dict());
+    } else {
+      fail("Object of type " + std::string(value.type_name()) + " is not JSON serializable");
+    }
+  }
+
+ private:
+  static std::string number(double value) {
+    const std::string text = real_text(value);
+    return text == "nan" ? "NaN" : text == "inf" ? "Infinity" : text == "-inf" ? "-Infinity" : text;
+  }
+
+  void string(const Text& text) {
+    const std::string_view bytes = text.view();
+    out_.add("\"");
+    std::size_t begin = 0;  // of what goes out as it is
+    for (std::size_t at = 0; at < bytes.size();) {
+      const CodePoint c = decode_at(bytes, at);
+      if (c.value == '"' || c.value == '\\' || c.value < 0x20 || (style_.ascii && c.value >= 0x7F)) {
+        out_.add(text, begin, at);
+        out_.add(escape(c.value), text.any_typed(at, at + c.length));
+        begin = at + c.length;
+      }
+      at += c.length;
+    }
+    out_.add(text, begin, bytes.size());
+    out_.add("\"");
+  }
+
+  std::string escape(char32_t c) const {
+    switch (c) {
+      case '"': return "\\\"";
+      case '\\': return "\\\\";
+      case '\n': return "\\n";
+      case '\r': return "\\r";
+      case '\t': return "\\t";
+      case '\f': return "\\f";
+      case '\b': return "\\b";
+      case 0x7F: return "\x7F";
+      default: break;
+    }
+    const auto code = static_cast<std::uint32_t>(c);
+    if (code < 0x10000) return "\\u" + hexadecimal(code, 4);
+    return "\\u" + hexadecimal(0xD800 + ((code - 0x10000) >> 10), 4) + "\\u" + hexadecimal(0xDC00 + ((code - 0x10000) & 0x3FF), 4);
+  }
+
+  void new_line() {
+    if (!style_.indent) return;
+    out_.add("\n");
+    for (int i = 0; i < level_; ++i) out_.add(*style_.indent);
+  }
+
+  void list(const List& list) {
+    if (list.items.empty()) {
+      out_.add("[]");
+      return;
+    }
+    out_.add("[");
+    ++level_;
+    new_line();
+    for (std::size_t i = 0; i < list.items.size(); ++i) {
+      if (i > 0) separate();
+      write(list.items[i]);
+    }
+    --level_;
+    new_line();
+    out_.add("]");
+  }
+
+  void separate() {
+    out_.add(style_.between);
+    new_line();
+  }
+
+  void dict(const Dict& dict) {
+    if (dict.entries.empty()) {
+      out_.add("{}");
+      return;
+    }
+    auto entries = dict.entries;
+    if (style_.sort_keys) {
+      Budget& budget = out_.budget();
+      std::stable_sort(entries.begin(), entries.end(), [&](const auto& a, const auto& b) { return less(budget, a.first, b.first); });
+    }
+    out_.add("{");
+    ++level_;
+    new_line();
+    bool first = true;
+    for (const auto& [key, value] : entries) {
+      if (!std::exchange(first, false)) separate();
+      this->key(key);
+      out_.add(style_.after_key);
+      write(value);
+    }
+    --level_;
+    new_line();
+    out_.add("}");
+  }
+
+  void key(const Value& key) {
+    if (key.is_string()) return string(key.as_text());
+    if (!key.is_none() && !key.is_number()) fail("keys must be str, int, float, bool or None, not " + std::string(key.type_name()));
+    out_.add("\"");
+    write(key);
+    out_.add("\"");
+  }
+
+  TextBuilder& out_;
+  const JsonStyle& style_;
+  int level_ = 0;
+};
+
+inline Value to_json(Budget& budget, const Value& value, Arguments& arguments) {
+  Bound bound("tojson", arguments, {"ensure_ascii", "indent", "separators", "sort_keys"});
+  JsonStyle style;
+  style.ascii = bound.flag(0);
+  style.sort_keys = bound.flag(3);
+  if (bound.given(1)) {
+    const Value& indent = bound.need(1);
+    const std::int64_t width = indent.is_string() ? 0 : bound.integer(1);
+    TextBuilder level(budget);
+    style.indent = indent.is_string() ? indent.as_text() : level.repeat(Text::plain(" "), static_cast<std::size_t>(width > 0 ? width : 0)).take();
+    style.between = Text::plain(",");
+  }
+  if (bound.given(2)) {
+    const auto both = items_of(budget, bound.need(2));
+    if (both.size() != 2 || !both[0].is_string() || !both[1].is_string()) fail("separators of tojson must be two strings");
+    style.between = both[0].as_text();
+    style.after_key = both[1].as_text();
+  }
+  TextBuilder out(budget);
+  JsonWriter(out, style).write(value);
+  return Value(out.take());
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/filter_texts.hpp
+// Filters that give text: case, trimming, joining, indenting, escaping, `tojson`. As Jinja does, most take any value by its str().
+
+namespace diecast::chat {
+
+inline const Text& text_of(const Value& value, std::string_view filter) {
+  if (value.is_undefined()) fail_undefined(value);
+  if (!value.is_string()) fail("the filter '" + std::string(filter) + "' needs a string, not " + std::string(value.type_name()));
+  return value.as_text();
+}
+
+template <Case To>
+Value case_filter(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound(To == Case::upper ? "upper" : "lower", arguments, {});
+  return Value(in_case(interpreter.budget(), str(interpreter.budget(), value), To));
+}
+inline constexpr FilterBody filter_upper = case_filter<Case::upper>;
+inline constexpr FilterBody filter_lower = case_filter<Case::lower>;
+
+inline Value filter_capitalize(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("capitalize", arguments, {});
+  return Value(capitalized(interpreter.budget(), str(interpreter.budget(), value)));
+}
+
+// Jinja's own title: words begin after blanks and opening brackets, not after every sign that is no letter.
+inline Value filter_title(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("title", arguments, {});
+  const Text text = str(interpreter.budget(), value);
+  TextBuilder out(interpreter.budget());
+  bool first = true;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint c = decode_at(text.view(), at);
+    const bool border = is_space(c.value) || std::u32string_view(U"-({[<").find(c.value) != std::u32string_view::npos;
+    add_in_case(out, text, at, at + c.length, first && !border ? Case::upper : Case::lower);
+    first = border;
+    at += c.length;
+  }
+  return Value(out.take());
+}
+
+inline Value filter_trim(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("trim", arguments, {"chars"});
+  const Text text = str(interpreter.budget(), value);
+  interpreter.budget().build(text.size());
+  if (bound.given(0)) interpreter.budget().step(text.size() * bound.text(0).size() / 16);
+  return Value(strip(text, bound.given(0) ? &bound.text(0) : nullptr, Side::both));
+}
+
+inline Value filter_string(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("string", arguments, {});
+  return value.is_string() ? value : Value(str(interpreter.budget(), value));
+}
+
+inline Value filter_replace(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("replace", arguments, {"old", "new", "count"});
+  Budget& budget = interpreter.budget();
+  const std::int64_t most = bound.given(2) ? bound.integer(2) : -1;
+  return Value(replace(budget, str(budget, value), str(budget, bound.need(0)).view(), str(budget, bound.need(1)), most));
+}
+
+inline Value filter_join(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("join", arguments, {"d", "attribute"});
+  Budget& budget = interpreter.budget();
+  auto items = items_of(budget, value);
+  if (bound.given(1)) {
+    const AttributePath path(budget, bound.need(1));
+    for (Value& item : items) item = path.of(interpreter, item);
+  }
+  return Value(join(budget, str(budget, bound.value_or(0, Value::plain(""))), items, false));
+}
+
+inline Value filter_center(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("center", arguments, {"width"});
+  return Value(centered(interpreter.budget(), str(interpreter.budget(), value), bound.integer_or(0, 80), Text::plain(" ")));
+}
+
+inline Value filter_indent(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("indent", arguments, {"width", "first", "blank"});
+  Budget& budget = interpreter.budget();
+  const Text& text = text_of(value, "indent");
+  TextBuilder margin(budget);
+  if (bound.has(0) && bound.need(0).is_string()) {
+    margin.add(bound.text(0));
+  } else {
+    margin.repeat(Text::plain(" "), static_cast<std::size_t>(std::max<std::int64_t>(bound.integer_or(0, 4), 0)));
+  }
+  TextBuilder ended(budget);  // a line break at the end, so that an empty last line counts
+  ended.add(text).add("\n");
+  const auto lines = split_lines(budget, ended.text(), false);
+  TextBuilder out(budget);
+  if (bound.flag(1)) out.add(margin.text());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const Text& line = lines[i].as_text();
+    if (i > 0) out.add("\n");
+    if (i > 0 && (bound.flag(2) || !line.empty())) out.add(margin.text());
+    out.add(line);
+  }
+  return Value(out.take());
+}
+
+inline Value filter_truncate(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("truncate", arguments, {"length", "killwords", "end", "leeway"});
+  Budget& budget = interpreter.budget();
+  const Text& text = text_of(value, "truncate");
+  const std::int64_t most = bound.integer_or(0, 255);
+  const Text end = bound.has(2) ? bound.text(2) : Text::plain("...");
+  const auto end_size = static_cast<std::int64_t>(count_code_points(end.view()));
+  const std::int64_t leeway = bound.given(3) ? bound.integer(3) : 5;
+  if (most < end_size) fail("expected length >= " + std::to_string(end_size) + ", got " + std::to_string(most));
+  if (leeway < 0) fail("expected leeway >= 0, got " + std::to_string(leeway));
+  const auto starts = code_point_starts(budget, text.view());
+  const auto size = static_cast<std::int64_t>(starts.size()) - 1;
+  if (size <= most || size - most <= leeway) return value;
+  std::size_t cut = starts[static_cast<std::size_t>(most - end_size)];
+  if (!bound.flag(1)) {
+    const std::size_t blank = text.view().substr(0, cut).rfind(' ');
+    if (blank != std::string_view::npos) cut = blank;
+  }
+  TextBuilder out(budget);
+  return Value(out.add(text, 0, cut).add(end).take());
+}
+
+inline Value filter_wordcount(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("wordcount", arguments, {});
+  const Text text = str(interpreter.budget(), value);
+  std::int64_t words = 0;
+  bool inside = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint c = decode_at(text.view(), at);
+    const bool word = is_word(c.value);
+    if (word && !inside) ++words;
+    inside = word;
+    at += c.length;
+  }
+  return words;
+}
+
+inline Value filter_escape(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("escape", arguments, {});
+  const Text text = str(interpreter.budget(), value);
+  TextBuilder out(interpreter.budget());
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text.view()[at];
+    const std::string_view to = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&#34;" : c == '\'' ? "&#39;" : "";
+    if (to.empty()) {
+      out.add(text, at, at + 1);
+    } else {
+      out.add(to, text.any_typed(at, at + 1));
+    }
+  }
+  return Value(out.take());
+}
+
+// Comments and tags go, white space becomes single blanks, the common entities become their characters.
+inline Value filter_striptags(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("striptags", arguments, {});
+  Budget& budget = interpreter.budget();
+  const Text text = str(budget, value);
+  const auto without = [&](const Text& from, std::string_view begin, std::string_view end) {
+    TextBuilder out(budget);
+    std::size_t at = 0;
+    while (true) {
+      const std::size_t open = from.view().find(begin, at);
+      const std::size_t close = open == std::string_view::npos ? open : from.view().find(end, open);
+      if (close == std::string_view::npos) break;
+      out.add(from, at, open);
+      at = close + end.size();
+    }
+    return out.add(from, at, from.size()).take();
+  };
+  const Text bare = without(without(text, "<!--", "-->"), "<", ">");
+  const Text spaced = join(budget, Text::plain(" "), split_at_space(budget, bare, -1), true);
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> entities{
+      {{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#34;", "\""}, {"&#39;", "'"}, {"&amp;", "&"}}};
+  TextBuilder out(budget);
+  for (std::size_t at = 0; at < spaced.size();) {
+    const auto* const entity = std::find_if(entities.begin(), entities.end(), [&](const auto& pair) { return spaced.view().substr(at, pair.first.size()) == pair.first; });
+    const std::size_t next = at + (entity == entities.end() ? 1 : entity->first.size());
+    if (entity == entities.end()) {
+      out.add(spaced, at, next);
+    } else {
+      out.add(entity->second, spaced.any_typed(at, next));
+    }
+    at = next;
+  }
+  return Value(out.take());
+}
+
+inline void add_quoted(TextBuilder& out, const Text& text, bool in_query) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text.view()[at];
+    const bool safe = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '-' || c == '~' || (c == '/' && !in_query);
+    if (safe) {
+      out.add(text, at, at + 1);
+    } else if (c == ' ' && in_query) {
+      out.add("+", text.any_typed(at, at + 1));
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out.add(std::string("%") + "0123456789ABCDEF"[byte >> 4] + "0123456789ABCDEF"[byte & 15], text.any_typed(at, at + 1));
+    }
+  }
+}
+
+inline Value filter_urlencode(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("urlencode", arguments, {});
+  Budget& budget = interpreter.budget();
+  TextBuilder out(budget);
+  if (value.is_string() || !iterable(value)) {
+    add_quoted(out, str(budget, value), false);
+    return Value(out.take());
+  }
+  std::vector<Value> pairs;
+  if (value.is_dict()) {
+    for (const auto& [key, item] : value.as_dict().entries) pairs.push_back(make_tuple(budget, {key, item}));
+  } else {
+    pairs = items_of(budget, value);
+  }
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto both = items_of(budget, pairs[i]);
+    if (both.size() != 2) fail("urlencode needs pairs of a key and a value");
+    if (i > 0) out.add("&");
+    add_quoted(out, str(budget, both[0]), true);
+    out.add("=");
+    add_quoted(out, str(budget, both[1]), true);
+  }
+  return Value(out.take());
+}
+
+inline Value filter_format(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Budget& budget = interpreter.budget();
+  if (!arguments.positional.empty() && !arguments.named.empty()) fail("can't handle positional and keyword arguments at the same time");
+  const Text format = str(budget, value);
+  if (arguments.named.empty()) return Value(format_percent(budget, format, make_tuple(budget, std::move(arguments.positional))));
+  Dict names;
+  for (auto& [name, item] : arguments.named) names.set(Value::plain(name), std::move(item));
+  return Value(format_percent(budget, format, Value(std::move(names))));
+}
+
+inline Value filter_tojson(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  if (value.is_undefined()) fail("Object of type Undefined is not JSON serializable");
+  return to_json(interpreter.budget(), value, arguments);
+}
+
+inline Value filter_pprint(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("pprint", arguments, {});
+  TextBuilder out(interpreter.budget());
+  add_repr(out, value);
+  return Value(out.take());
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/format_braces.hpp
+// "{} {name[0].x!r:>8}".format(...): fields, conversions and the format mini-language of Python.
+
+namespace diecast::chat {
+
+class BraceFormatter {
+ public:
+  BraceFormatter(Interpreter& interpreter, Arguments& arguments) : interpreter_(interpreter), arguments_(arguments) {}
+
+  Text run(const Text& format, int depth = 2) {
+    if (depth == 0) fail("Max string recursion exceeded");
+    const std::string_view text = format.view();
+    TextBuilder out(interpreter_.budget());
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t brace = (std::min)(text.find_first_of("{}", at), text.size());
+      out.add(format, at, brace);
+      if (brace == text.size()) break;
+      if (brace + 1 < text.size() && text[brace + 1] == text[brace]) {
+        out.add(format, brace, brace + 1);
+        at = brace + 2;
+        continue;
+      }
+      if (text[brace] == '}') fail("Single '}' encountered in format string");
+      std::size_t close = brace + 1;
+      for (int open = 1; close < text.size(); ++close) {
+        if (text[close] == '{') ++open;
+        if (text[close] == '}' && --open == 0) break;
+      }
+      if (close >= text.size()) fail("expected '}' before end of string");
+      field(out, format.slice(brace + 1, close), depth);
+      at = close + 1;
+    }
+    return out.take();
+  }
+
+ private:
+  void field(TextBuilder& out, const Text& field, int depth) {
+    const std::string_view text = field.view();
+    std::size_t end = 0;  // of the name; brackets may hold any of the signs
+    for (bool bracket = false; end < text.size() && (bracket || (text[end] != ':' && text[end] != '!')); ++end) {
+      if (text[end] == '[') bracket = true;
+      if (text[end] == ']') bracket = false;
+    }
+    Value value = named(text.substr(0, end));
+    std::size_t at = end;
+    if (at < text.size() && text[at] == '!') {
+      if (at + 1 >= text.size()) fail("end of string while looking for conversion specifier");
+      const char how = text[at + 1];
+      TextBuilder shown(interpreter_.budget());
+      if (how == 'r' || how == 'a') {
+        add_repr(shown, value);
+      } else if (how == 's') {
+        add_str(shown, value);
+      } else {
+        fail(std::string("unknown conversion specifier ") + how);
+      }
+      value = Value(shown.take());
+      at += 2;
+      if (at < text.size() && text[at] != ':') fail("expected ':' after conversion specifier");
+    }
+    const Text spec = at < text.size() ? run(field.slice(at + 1, text.size()), depth - 1) : Text{};
+    format_value(out, value, spec, field.any_typed());
+  }
+
+  Value named(std::string_view name) {
+    const std::size_t end = (std::min)(name.find_first_of(".["), name.size());
+    const std::string_view first = name.substr(0, end);
+    Value value;
+    std::int64_t index = 0;
+    if (first.empty() || parse_integer(first, 10, index)) {
+      if (first.empty() ? numbering_ == 2 : numbering_ == 1) fail("cannot switch between automatic field numbering and manual field specification");
+      numbering_ = first.empty() ? 1 : 2;
+      const auto at = first.empty() ? automatic_++ : static_cast<std::size_t>(index);
+      if (at >= arguments_.positional.size()) fail("Replacement index " + std::to_string(at) + " out of range for positional args tuple");
+      value = arguments_.positional[at];
+    } else {
+      bool found = false;
+      for (const auto& [known, argument] : arguments_.named) {
+        if (known == first) {
+          value = argument;
+          found = true;
+        }
+      }
+      if (!found) fail("no argument '" + std::string(first) + "' for the format string");
+    }
+    for (std::size_t at = end; at < name.size();) {
+      if (name[at] == '.') {
+        const std::size_t stop = (std::min)(name.find_first_of(".[", at + 1), name.size());
+        if (stop == at + 1) fail("Empty attribute in format string");
+        value = interpreter_.attribute(value, name.substr(at + 1, stop - at - 1));
+        at = stop;
+      } else if (name[at] == '[') {
+        const std::size_t stop = name.find(']', at);
+        if (stop == std::string_view::npos) fail("Missing ']' in format string");
+        const std::string_view key = name.substr(at + 1, stop - at - 1);
+        std::int64_t number = 0;
+        const bool is_number = !key.empty() && key.find_first_not_of("0123456789") == std::string_view::npos && parse_integer(key, 10, number);
+        value = interpreter_.item(value, is_number ? Value(number) : Value::plain(key));
+        at = stop + 1;
+      } else {
+        fail("Only '.' or '[' may follow ']' in format field specifier");
+      }
+    }
+    return value;
+  }
+
+  // [[fill]align][sign][#][0][width][grouping][.precision][type]
+  static FormatSpec parse(const Text& spec) {
+    const std::string_view text = spec.view();
+    const auto is_align = [](char c) { return c == '<' || c == '>' || c == '=' || c == '^'; };
+    FormatSpec parsed;
+    std::size_t at = 0;
+    const std::size_t fill = text.empty() ? 0 : decode_at(text, 0).length;
+    if (fill != 0 && fill < text.size() && is_align(text[fill])) {
+      parsed.fill = spec.slice(0, fill);
+      parsed.align = text[fill];
+      at = fill + 1;
+    } else if (!text.empty() && is_align(text[0])) {
+      parsed.align = text[0];
+      at = 1;
+    }
+    const auto has = [&](char c) { return at < text.size() && text[at] == c; };
+    const auto number = [&] {
+      std::int64_t value = 0;
+      for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) {
+        value = value * 10 + (text[at] - '0');
+        if (value > 0x7FFFFFFF) fail("Too many decimal digits in format string");
+      }
+      return value;
+    };
+    if (has('+') || has('-') || has(' ')) parsed.sign = text[at] == '-' ? '\0' : text[at], ++at;
+    if (has('#')) parsed.alternate = true, ++at;
+    if (has('0')) {
+      if (parsed.align == '\0') {
+        parsed.fill = spec.slice(at, at + 1);
+        parsed.align = '0';  // '=' for numbers, '<' for text
+      }
+      ++at;
+    }
+    parsed.width = number();
+    if (has(',') || has('_')) parsed.grouping = text[at++];
+    if (has('.')) {
+      const std::size_t digits = ++at;
+      parsed.precision = number();
+      if (at == digits) fail("Format specifier missing precision");
+    }
+    if (at < text.size()) parsed.type = text[at++];
+    if (at < text.size()) fail("Invalid format specifier '" + std::string(text) + "'");
+    return parsed;
+  }
+
+  void format_value(TextBuilder& out, const Value& value, const Text& spec_text, bool typed) {
+    if (spec_text.empty()) {
+      const Text text = str(interpreter_.budget(), value);
+      if (value.is_string()) {
+        out.add(text);
+      } else {
+        out.add(text);
+      }
+      return;
+    }
+    typed = typed || spec_text.any_typed();
+    FormatSpec spec = parse(spec_text);
+    if (typed) spec.fill = Text::all_typed(spec.fill.bytes());
+    const bool zero = spec.align == '0';
+    if (value.is_string() || value.is_undefined()) {
+      if (spec.type != '\0' && spec.type != 's') fail(std::string("Unknown format code '") + spec.type + "' for object of type 'str'");
+      if (spec.align == '=') fail("'=' alignment not allowed in string format specifier");
+      if (spec.sign != '\0') fail("Sign not allowed in string format specifier");
+      if (zero) spec.align = '<';
+      return add_text(out, str(interpreter_.budget(), value), spec, typed);
+    }
+    if (zero) spec.align = '=';
+    if (!value.is_number() || (value.is_bool() && spec.type == 's')) fail("unsupported format string passed to " + std::string(value.type_name()) + ".__format__");
+    const bool real = value.is_real() || std::string_view("eEfFgG%").find(spec.type == '\0' ? 'd' : spec.type) != std::string_view::npos;
+    if (real) {
+      if (spec.type != '\0' && std::string_view("eEfFgG%n").find(spec.type) == std::string_view::npos) {
+        fail(std::string("Unknown format code '") + spec.type + "' for object of type 'float'");
+      }
+      return add_real(out, value.as_real(), spec, typed);
+    }
+    if (spec.type == 'c') return add_text(out, Text::all_typed(character(value.as_int())), spec, true);
+    if (spec.type != '\0' && std::string_view("bdoxXn").find(spec.type) == std::string_view::npos) {
+      fail(std::string("Unknown format code '") + spec.type + "' for object of type 'int'");
+    }
+    if (spec.precision >= 0) fail("Precision not allowed in integer format specifier");
+    add_integer(out, value.as_int(), spec, typed);
+  }
+
+  Interpreter& interpreter_;
+  Arguments& arguments_;
+  std::size_t automatic_ = 0;
+  int numbering_ = 0;  // 1: automatic, 2: by hand
+};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/methods.hpp
+// The methods that Python's str, dict, list and tuple offer to a template.
+
+namespace diecast::chat {
+
+inline bool is_method_of_text(std::string_view name) {
+  static constexpr std::array<std::string_view, 42> names{
+      "strip",      "lstrip",       "rstrip",       "split",      "rsplit",   "splitlines", "startswith", "endswith", "replace",
+      "find",       "rfind",        "index",        "rindex",     "count",    "upper",      "lower",      "title",    "capitalize",
+      "swapcase",   "casefold",     "join",         "format",     "format_map", "removeprefix", "removesuffix", "center", "ljust",
+      "rjust",      "zfill",        "partition",    "rpartition", "expandtabs", "isalpha",  "isdigit",    "isalnum",  "isspace",
+      "isupper",    "islower",      "isnumeric",    "isdecimal",  "istitle",  "isascii"};
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+inline bool has_method(const Value& value, std::string_view name) {
+  if (value.is_string()) return is_method_of_text(name);
+  if (value.is_dict()) return name == "get" || name == "items" || name == "keys" || name == "values" || name == "copy";
+  if (value.is_list(ListKind::list)) return name == "index" || name == "count" || name == "copy";
+  if (value.is_list() && value.as_list().kind <= ListKind::group) return name == "index" || name == "count";
+  return false;
+}
+
+// [start, stop) of a search, in bytes; false when it lies outside.
+inline bool search_range(Budget& budget, const Text& text, const Bound& bound, std::size_t first, std::size_t& begin, std::size_t& end) {
+  begin = 0;
+  end = text.size();
+  if (!bound.given(first) && !bound.given(first + 1)) return true;
+  const auto starts = code_point_starts(budget, text.view());
+  const auto count = static_cast<std::int64_t>(starts.size()) - 1;
+  const auto place = [&](std::size_t i, std::int64_t otherwise) {
+    std::int64_t at = bound.given(i) ? bound.integer(i) : otherwise;
+    if (at < 0) at = std::max<std::int64_t>(at < -count ? 0 : at + count, 0);
+    return at;
+  };
+  const std::int64_t from = place(first, 0);
+  const std::int64_t to = (std::min)(place(first + 1, count), count);
+  if (from > count || from > to) return false;
+  begin = starts[static_cast<std::size_t>(from)];
+  end = starts[static_cast<std::size_t>(to)];
+  return true;
+}
+
+inline bool starts_or_ends(Budget& budget, const Text& text, std::string_view name, Arguments& arguments) {
+  Bound bound(name, arguments, {"prefix", "start", "end"});
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  if (!search_range(budget, text, bound, 1, begin, end)) return false;
+  const std::string_view part = text.view().substr(begin, end - begin);
+  const auto matches = [&](const Value& value) {
+    if (value.is_undefined()) fail_undefined(value);
+    if (!value.is_string()) fail(std::string(name) + " first arg must be str or a tuple of str, not " + std::string(value.type_name()));
+    const std::string_view wanted = value.as_text().view();
+    if (wanted.size() > part.size()) return false;
+    return (name == "startswith" ? part.substr(0, wanted.size()) : part.substr(part.size() - wanted.size())) == wanted;
+  };
+  if (!is_tuple(bound.need(0))) return matches(bound.need(0));
+  const auto& items = bound.need(0).as_list().items;
+  return std::any_of(items.begin(), items.end(), matches);
+}
+
+inline Value find_in_text(Budget& budget, const Text& text, std::string_view name, Arguments& arguments) {
+  Bound bound(name, arguments, {"sub", "start", "end"});
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  const std::string_view wanted = bound.text(0).view();
+  std::size_t found = std::string_view::npos;
+  if (search_range(budget, text, bound, 1, begin, end)) {
+    const std::string_view part = text.view().substr(0, end);
+    found = name[0] == 'r' ? part.rfind(wanted) : part.find(wanted, begin);
+    if (found != std::string_view::npos && found < begin) found = std::string_view::npos;
+  }
+  if (found != std::string_view::npos) return static_cast<std::int64_t>(count_code_points(text.view().substr(0, found)));
+  if (name == "index" || name == "rindex") fail("substring not found");
+  return -1;
+}
+
+inline Value count_in_text(Budget& budget, const Text& text, Arguments& arguments) {
+  Bound bound("count", arguments, {"sub", "start", "end"});
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  if (!search_range(budget, text, bound, 1, begin, end)) return 0;
+  const std::string_view part = text.view().substr(begin, end - begin);
+  const std::string_view wanted = bound.text(0).view();
+  if (wanted.empty()) return static_cast<std::int64_t>(count_code_points(part)) + 1;
+  std::int64_t count = 0;
+  for (std::size_t at = part.find(wanted); at != std::string_view::npos; at = part.find(wanted, at + wanted.size())) ++count;
+  return count;
+}
+
+// isalpha and its like: every character, and at least one; for the case tests at least one letter with a case.
+inline bool all_are(const Text& text, std::string_view name) {
+  bool some = false;
+  bool after_cased = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint c = decode_at(text.view(), at);
+    const char32_t v = c.value;
+    bool fits = true;
+    if (name == "isalpha") fits = is_alphabetic(v);
+    if (name == "isdigit") fits = is_digit(v);
+    if (name == "isdecimal") fits = is_decimal(v);
+    if (name == "isnumeric") fits = is_numeric(v);
+    if (name == "isalnum") fits = is_alphabetic(v) || is_numeric(v);
+    if (name == "isspace") fits = is_space(v);
+    if (name == "isascii") fits = v < 0x80;
+    if (name == "isupper") fits = !is_lower_letter(v) && !is_title_letter(v);
+    if (name == "islower") fits = !is_upper_letter(v) && !is_title_letter(v);
+    if (name == "istitle") fits = is_lower_letter(v) ? after_cased : is_cased(v) ? !after_cased : true;
+    if (!fits) return false;
+    const bool case_test = name == "isupper" || name == "islower" || name == "istitle";
+    after_cased = is_cased(v);
+    some = some || !case_test || after_cased;
+    at += c.length;
+  }
+  return some || name == "isascii";
+}
+
+inline Value partition(Budget& budget, const Text& text, std::string_view name, Arguments& arguments) {
+  Bound bound(name, arguments, {"sep"});
+  const Text& separator = bound.text(0);
+  if (separator.empty()) fail("empty separator");
+  const bool last = name[0] == 'r';
+  const std::size_t at = last ? text.view().rfind(separator.view()) : text.view().find(separator.view());
+  budget.build(text.size() + 3 * sizeof(Text));
+  if (at == std::string_view::npos) {
+    if (last) return make_tuple(budget, {Value::plain(""), Value::plain(""), Value(text)});
+    return make_tuple(budget, {Value(text), Value::plain(""), Value::plain("")});
+  }
+  const std::size_t end = at + separator.size();
+  return make_tuple(budget, {Value(text.slice(0, at)), Value(text.slice(at, end)), Value(text.slice(end, text.size()))});
+}
+
+inline Value split_method(Budget& budget, const Text& text, std::string_view name, Arguments& arguments) {
+  Bound bound(name, arguments, {"sep", "maxsplit"});
+  const std::int64_t most = bound.integer_or(1, -1);
+  const bool last = name[0] == 'r';
+  if (bound.given(0)) {
+    const std::string_view separator = bound.text(0).view();
+    return make_list(budget, last ? rsplit_at(budget, text, separator, most) : split_at(budget, text, separator, most));
+  }
+  return make_list(budget, last ? rsplit_at_space(budget, text, most) : split_at_space(budget, text, most));
+}
+
+inline Value adjusted(Budget& budget, const Text& text, std::string_view name, Arguments& arguments) {
+  Bound bound(name, arguments, {"width", "fillchar"});
+  const std::int64_t width = bound.integer(0);
+  const Text fill = name != "zfill" && bound.has(1) ? bound.text(1) : Text::plain(name == "zfill" ? "0" : " ");
+  if (count_code_points(fill.view()) != 1) fail("the fill character must be exactly one character long");
+  const auto size = static_cast<std::int64_t>(count_code_points(text.view()));
+  const std::int64_t room = width > size ? width - size : 0;
+  if (name == "center") return Value(centered(budget, text, width, fill));
+  if (name == "ljust") return Value(padded(budget, text, fill, 0, room));
+  if (name == "rjust") return Value(padded(budget, text, fill, room, 0));
+  const std::size_t sign = !text.empty() && (text.view()[0] == '-' || text.view()[0] == '+') ? 1 : 0;
+  TextBuilder out(budget);
+  out.add(text, 0, sign).repeat(fill, static_cast<std::size_t>(room)).add(text, sign, text.size());
+  return Value(out.take());
+}
+
+inline Value expand_tabs(Budget& budget, const Text& text, Arguments& arguments) {
+  Bound bound("expandtabs", arguments, {"tabsize"});
+  const std::int64_t size = bound.integer_or(0, 8);
+  TextBuilder out(budget);
+  std::int64_t column = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint c = decode_at(text.view(), at);
+    if (c.value == '\t') {
+      const std::int64_t blanks = size > 0 ? size - column % size : 0;
+      for (std::int64_t i = 0; i < blanks; ++i) out.add(" ", text.any_typed(at, at + 1));
+      column += blanks;
+    } else {
+      out.add(text, at, at + c.length);
+      column = c.value == '\n' || c.value == '\r' ? 0 : column + 1;
+    }
+    at += c.length;
+  }
+  return Value(out.take());
+}
+
+inline Value call_text_method(Interpreter& interpreter, const Text& text, std::string_view name, Arguments& arguments) {
+  Budget& budget = interpreter.budget();
+  budget.step(1 + text.size() / 64);
+  const auto none = [&] { Bound bound(name, arguments, {}); };
+  if (name == "strip" || name == "lstrip" || name == "rstrip") {
+    Bound bound(name, arguments, {"chars"});
+    budget.build(text.size());
+    if (bound.given(0)) budget.step(text.size() * bound.text(0).size() / 16);
+    return Value(strip(text, bound.given(0) ? &bound.text(0) : nullptr, name == "strip" ? Side::both : name[0] == 'l' ? Side::left : Side::right));
+  }
+  if (name == "split" || name == "rsplit") return split_method(budget, text, name, arguments);
+  if (name == "splitlines") {
+    Bound bound(name, arguments, {"keepends"});
+    return make_list(budget, split_lines(budget, text, bound.flag(0)));
+  }
+  if (name == "startswith" || name == "endswith") return starts_or_ends(budget, text, name, arguments);
+  if (name == "replace") {
+    Bound bound(name, arguments, {"old", "new", "count"});
+    return Value(replace(budget, text, bound.text(0).view(), bound.text(1), bound.integer_or(2, -1)));
+  }
+  if (name == "find" || name == "rfind" || name == "index" || name == "rindex") return find_in_text(budget, text, name, arguments);
+  if (name == "count") return count_in_text(budget, text, arguments);
+  if (name == "join") {
+    Bound bound(name, arguments, {"iterable"});
+    return Value(join(budget, text, items_of(budget, bound.need(0)), true));
+  }
+  if (name == "format") return Value(BraceFormatter(interpreter, arguments).run(text));
+  if (name == "format_map") {
+    Bound bound(name, arguments, {"mapping"});
+    if (!bound.need(0).is_dict()) fail("format_map() takes a mapping");
+    Arguments inner;
+    for (const auto& [key, value] : bound.need(0).as_dict().entries) {
+      if (key.is_string()) inner.named.emplace_back(key.as_text().bytes(), value);
+    }
+    return Value(BraceFormatter(interpreter, inner).run(text));
+  }
+  if (name == "removeprefix" || name == "removesuffix") {
+    Bound bound(name, arguments, {"affix"});
+    const std::string_view affix = bound.text(0).view();
+    const bool front = name == "removeprefix";
+    const bool has = affix.size() <= text.size() && (front ? text.view().substr(0, affix.size()) : text.view().substr(text.size() - affix.size())) == affix;
+    budget.build(text.size());
+    if (!has) return Value(text);
+    return Value(front ? text.slice(affix.size(), text.size()) : text.slice(0, text.size() - affix.size()));
+  }
+  if (name == "center" || name == "ljust" || name == "rjust" || name == "zfill") return adjusted(budget, text, name, arguments);
+  if (name == "partition" || name == "rpartition") return partition(budget, text, name, arguments);
+  if (name == "expandtabs") return expand_tabs(budget, text, arguments);
+  none();
+  if (name == "upper") return Value(in_case(budget, text, Case::upper));
+  if (name == "lower" || name == "casefold") return Value(in_case(budget, text, Case::lower));
+  if (name == "title") return Value(in_case(budget, text, Case::title));
+  if (name == "swapcase") return Value(in_case(budget, text, Case::swap));
+  if (name == "capitalize") return Value(capitalized(budget, text));
+  return all_are(text, name);
+}
+
+inline Value call_dict_method(Budget& budget, const Value& self, std::string_view name, Arguments& arguments) {
+  const Dict& dict = self.as_dict();
+  if (name == "get") {
+    Bound bound(name, arguments, {"key", "default"});
+    check_hashable(bound.need(0));
+    const Value* found = dict.find(bound.need(0));
+    return found != nullptr ? *found : bound.value_or(1, None{});
+  }
+  Bound bound(name, arguments, {});
+  if (name == "copy") return self;  // it cannot change, so it is its own copy
+  budget.step(dict.entries.size());
+  std::vector<Value> items;
+  for (const auto& [key, value] : dict.entries) {
+    items.push_back(name == "keys" ? key : name == "values" ? value : make_tuple(budget, {key, value}));
+  }
+  return make_list(budget, std::move(items), name == "keys" ? ListKind::keys : name == "values" ? ListKind::values : ListKind::items);
+}
+
+inline Value call_list_method(Budget& budget, const Value& self, std::string_view name, Arguments& arguments) {
+  const auto& items = self.as_list().items;
+  if (name == "copy") {
+    Bound bound(name, arguments, {});
+    return self;
+  }
+  Bound bound(name, arguments, {"value"});
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!equal(budget, items[i], bound.need(0))) continue;
+    if (name == "index") return static_cast<std::int64_t>(i);
+    ++count;
+  }
+  if (name == "index") fail("the value is not in the " + std::string(self.type_name()));
+  return count;
+}
+
+inline Value Interpreter::call_method(const Value& self, std::string_view name, Arguments& arguments) {
+  Level level(*this);
+  budget_.step();
+  if (self.is_string()) return call_text_method(*this, self.as_text(), name, arguments);
+  if (self.is_dict()) return call_dict_method(budget_, self, name, arguments);
+  return call_list_method(budget_, self, name, arguments);
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/template_tests.hpp
+// The tests of the template language, `value is name(argument)`.
+
+namespace diecast::chat {
+
+using TestBody = bool (*)(Interpreter&, const Value&, Arguments&);
+
+struct TestEntry {
+  std::string_view name;
+  TestBody body;
+};
+
+template <bool (*Holds)(const Value&)>
+bool plain_test(Interpreter&, const Value& value, Arguments& arguments) {
+  Bound bound("test", arguments, {});
+  return Holds(value);
+}
+
+template <Operator Op>
+bool compare_test(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("test", arguments, {"other"});
+  Budget& budget = interpreter.budget();
+  const Value& other = bound.need(0);
+  switch (Op) {
+    case Operator::eq: return equal(budget, value, other);
+    case Operator::ne: return !equal(budget, value, other);
+    case Operator::lt: return order(budget, value, other, "<") == -1;
+    case Operator::gt: return order(budget, value, other, ">") == 1;
+    case Operator::ge: return order(budget, value, other, ">=") >= 0;
+    case Operator::le: {
+      const int result = order(budget, value, other, "<=");
+      return result == -1 || result == 0;
+    }
+    default: return contains(budget, other, value);
+  }
+}
+
+inline Value remainder_of(const Value& value, const Value& divisor) {
+  if (value.is_undefined()) fail_undefined(value);
+  if (divisor.is_undefined()) fail_undefined(divisor);
+  if (!value.is_number() || !divisor.is_number()) fail("unsupported operand type(s) for %: " + quoted_type(value) + " and " + quoted_type(divisor));
+  if (value.is_integral() && divisor.is_integral()) return integer_arithmetic(Operator::mod, value.as_int(), divisor.as_int());
+  return real_arithmetic(Operator::mod, value.as_real(), divisor.as_real());
+}
+
+template <int Rest>
+bool parity_test(Interpreter&, const Value& value, Arguments& arguments) {
+  Bound bound("test", arguments, {});
+  return remainder_of(value, 2).as_real() == Rest;
+}
+
+inline bool divisible_test(Interpreter&, const Value& value, Arguments& arguments) {
+  Bound bound("divisibleby", arguments, {"num"});
+  return remainder_of(value, bound.need(0)).as_real() == 0;
+}
+
+inline bool same_test(Interpreter&, const Value& value, Arguments& arguments) {
+  Bound bound("sameas", arguments, {"other"});
+  return value.same_as(bound.need(0));
+}
+
+template <bool Upper>
+bool case_test(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("test", arguments, {});
+  return all_are(str(interpreter.budget(), value), Upper ? "isupper" : "islower");
+}
+
+inline bool is_defined(const Value& value) { return !value.is_undefined(); }
+inline bool is_undefined(const Value& value) { return value.is_undefined(); }
+inline bool is_none(const Value& value) { return value.is_none(); }
+inline bool is_boolean(const Value& value) { return value.is_bool(); }
+inline bool is_true(const Value& value) { return value.is_bool() && value.as_bool(); }
+inline bool is_false(const Value& value) { return value.is_bool() && !value.as_bool(); }
+inline bool is_integer(const Value& value) { return value.is_int(); }
+inline bool is_float(const Value& value) { return value.is_real(); }
+inline bool is_number(const Value& value) { return value.is_number(); }
+inline bool is_string(const Value& value) { return value.is_string(); }
+inline bool is_mapping(const Value& value) { return value.is_dict(); }
+inline bool is_callable(const Value& value) { return value.is_undefined() || (value.is_object() && value.as_object()->callable()); }
+inline bool is_sequence(const Value& value) {
+  return value.is_undefined() || value.is_string() || value.is_dict() || (value.is_list() && value.as_list().kind <= ListKind::group);
+}
+inline bool is_escaped(const Value&) { return false; }
+
+inline constexpr std::array tests{TestEntry{"!=", compare_test<Operator::ne>},
+                                  TestEntry{"boolean", plain_test<is_boolean>},
+                                  TestEntry{"callable", plain_test<is_callable>},
+                                  TestEntry{"defined", plain_test<is_defined>},
+                                  TestEntry{"divisibleby", divisible_test},
+                                  TestEntry{"eq", compare_test<Operator::eq>},
+                                  TestEntry{"equalto", compare_test<Operator::eq>},
+                                  TestEntry{"==", compare_test<Operator::eq>},
+                                  TestEntry{"escaped", plain_test<is_escaped>},
+                                  TestEntry{"even", parity_test<0>},
+                                  TestEntry{"false", plain_test<is_false>},
+                                  TestEntry{"float", plain_test<is_float>},
+                                  TestEntry{"ge", compare_test<Operator::ge>},
+                                  TestEntry{">=", compare_test<Operator::ge>},
+                                  TestEntry{"greaterthan", compare_test<Operator::gt>},
+                                  TestEntry{"gt", compare_test<Operator::gt>},
+                                  TestEntry{">", compare_test<Operator::gt>},
+                                  TestEntry{"in", compare_test<Operator::in>},
+                                  TestEntry{"integer", plain_test<is_integer>},
+                                  TestEntry{"iterable", plain_test<iterable>},
+                                  TestEntry{"le", compare_test<Operator::le>},
+                                  TestEntry{"<=", compare_test<Operator::le>},
+                                  TestEntry{"lessthan", compare_test<Operator::lt>},
+                                  TestEntry{"lower", case_test<false>},
+                                  TestEntry{"lt", compare_test<Operator::lt>},
+                                  TestEntry{"<", compare_test<Operator::lt>},
+                                  TestEntry{"mapping", plain_test<is_mapping>},
+                                  TestEntry{"ne", compare_test<Operator::ne>},
+                                  TestEntry{"none", plain_test<is_none>},
+                                  TestEntry{"number", plain_test<is_number>},
+                                  TestEntry{"odd", parity_test<1>},
+                                  TestEntry{"sameas", same_test},
+                                  TestEntry{"sequence", plain_test<is_sequence>},
+                                  TestEntry{"string", plain_test<is_string>},
+                                  TestEntry{"true", plain_test<is_true>},
+                                  TestEntry{"undefined", plain_test<is_undefined>},
+                                  TestEntry{"upper", case_test<true>}};
+
+inline const TestEntry* find_test(std::string_view name) {
+  const auto* const found = std::find_if(tests.begin(), tests.end(), [&](const TestEntry& entry) { return entry.name == name; });
+  return found == tests.end() ? nullptr : found;
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/filters.hpp
+// The filters, `value | name(arguments)`: one table of names. What they do to strings, lists and pairs is in three headers of their own.
+
+namespace diecast::chat {
+
+struct FilterEntry {
+  std::string_view name;
+  FilterBody body;
+};
+
+inline constexpr std::array filters{FilterEntry{"abs", filter_abs},
+                                    FilterEntry{"attr", filter_attr},
+                                    FilterEntry{"batch", filter_batch},
+                                    FilterEntry{"capitalize", filter_capitalize},
+                                    FilterEntry{"center", filter_center},
+                                    FilterEntry{"count", filter_length},
+                                    FilterEntry{"d", filter_default},
+                                    FilterEntry{"default", filter_default},
+                                    FilterEntry{"dictsort", filter_dictsort},
+                                    FilterEntry{"e", filter_escape},
+                                    FilterEntry{"escape", filter_escape},
+                                    FilterEntry{"filesizeformat", filter_filesizeformat},
+                                    FilterEntry{"first", filter_first},
+                                    FilterEntry{"float", filter_float},
+                                    FilterEntry{"forceescape", filter_escape},
+                                    FilterEntry{"format", filter_format},
+                                    FilterEntry{"groupby", filter_groupby},
+                                    FilterEntry{"indent", filter_indent},
+                                    FilterEntry{"int", filter_int},
+                                    FilterEntry{"items", filter_items},
+                                    FilterEntry{"join", filter_join},
+                                    FilterEntry{"last", filter_last},
+                                    FilterEntry{"length", filter_length},
+                                    FilterEntry{"list", filter_list},
+                                    FilterEntry{"lower", filter_lower},
+                                    FilterEntry{"map", filter_map},
+                                    FilterEntry{"max", filter_max},
+                                    FilterEntry{"min", filter_min},
+                                    FilterEntry{"pprint", filter_pprint},
+                                    FilterEntry{"reject", filter_reject},
+                                    FilterEntry{"rejectattr", filter_rejectattr},
+                                    FilterEntry{"replace", filter_replace},
+                                    FilterEntry{"reverse", filter_reverse},
+                                    FilterEntry{"round", filter_round},
+                                    FilterEntry{"safe", filter_string},
+                                    FilterEntry{"select", filter_select},
+                                    FilterEntry{"selectattr", filter_selectattr},
+                                    FilterEntry{"slice", filter_slice},
+                                    FilterEntry{"sort", filter_sort},
+                                    FilterEntry{"string", filter_string},
+                                    FilterEntry{"striptags", filter_striptags},
+                                    FilterEntry{"sum", filter_sum},
+                                    FilterEntry{"title", filter_title},
+                                    FilterEntry{"tojson", filter_tojson},
+                                    FilterEntry{"trim", filter_trim},
+                                    FilterEntry{"truncate", filter_truncate},
+                                    FilterEntry{"unique", filter_unique},
+                                    FilterEntry{"upper", filter_upper},
+                                    FilterEntry{"urlencode", filter_urlencode},
+                                    FilterEntry{"wordcount", filter_wordcount}};
+
+inline const FilterEntry* find_filter(std::string_view name) {
+  const auto* const found = std::find_if(filters.begin(), filters.end(), [&](const FilterEntry& entry) { return entry.name == name; });
+  return found == filters.end() ? nullptr : found;
+}
+
+inline Value Interpreter::apply_filter(std::string_view name, const Value& input, Arguments& arguments) {
+  Level level(*this);
+  budget_.step();
+  const FilterEntry* filter = find_filter(name);
+  if (filter == nullptr) fail("there is no filter named '" + std::string(name) + "'");
+  return filter->body(*this, input, arguments);
+}
+
+inline bool Interpreter::apply_test(std::string_view name, const Value& input, Arguments& arguments) {
+  Level level(*this);
+  budget_.step();
+  if (name == "filter" || name == "test") {
+    if (!input.is_string()) return false;
+    const std::string_view asked = input.as_text().view();
+    return name == "filter" ? find_filter(asked) != nullptr : find_test(asked) != nullptr;
+  }
+  const TestEntry* test = find_test(name);
+  if (test == nullptr) fail("there is no test named '" + std::string(name) + "'");
+  return test->body(*this, input, arguments);
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/syntax_sentences.hpp
+// What is wrong with a template, in words.
+
+namespace diecast::chat {
+
+inline std::string_view sentence_of(SyntaxError kind) {
+  switch (kind) {
+    case SyntaxError::none: return "nothing is wrong";
+    case SyntaxError::unexpected_character: return "a character that begins nothing in this language";
+    case SyntaxError::unexpected_token: return "something else is expected here";
+    case SyntaxError::unexpected_end: return "the template ends, or a tag closes, before what was begun is complete";
+    case SyntaxError::unclosed_comment: return "the comment is never closed";
+    case SyntaxError::unclosed_raw: return "the raw block has no endraw";
+    case SyntaxError::unclosed_string: return "the string is never closed";
+    case SyntaxError::unbalanced_bracket: return "the bracket does not match the one that is open";
+    case SyntaxError::bad_escape: return "an escape in a string is incomplete, out of range or names a character";
+    case SyntaxError::bad_number: return "a decimal number begins with zero";
+    case SyntaxError::bad_target: return "this cannot be assigned to";
+    case SyntaxError::bad_arguments: return "the arguments of a call are in an impossible order";
+    case SyntaxError::default_then_no_default: return "a parameter without a default follows one with a default";
+    case SyntaxError::call_expected: return "a call block needs a call";
+    case SyntaxError::chained_test: return "tests with 'is' cannot be chained";
+    case SyntaxError::unknown_tag: return "there is no such tag";
+    case SyntaxError::stray_end_tag: return "this tag closes nothing that is open";
+    case SyntaxError::loop_control_outside: return "break and continue belong inside of a loop";
+    case SyntaxError::too_deep: return "the template nests deeper than the parser goes";
+    case SyntaxError::too_long: return "the template is too long";
+  }
+  return "unknown";
+}
+
+inline std::string syntax_sentence(std::string_view source, const Diagnosis& diagnosis) {
+  const Place place = place_of(source, diagnosis.at);
+  std::string near;
+  for (std::size_t at = diagnosis.at; at < source.size() && near.size() < 20 && source[at] != '\n' && source[at] != '\r';) {
+    const CodePoint c = decode_at(source, at);
+    append_utf8(near, c.value);
+    at += c.length;
+  }
+  return "the chat template is broken at line " + std::to_string(place.line) + ", column " + std::to_string(place.column) + ": " +
+         std::string(sentence_of(diagnosis.kind)) + (near.empty() ? "" : " (near \"" + near + "\")");
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/chat_template.hpp
+// Step 1: messages to the text of a prompt, by the template that came with the model (Jinja as HF transformers renders it).
+// A ChatTemplate is immutable: any number of threads may render with one at the same time.
+
+namespace diecast {
+
+struct Message {
+  std::string role;
+  std::string content;
+};
+
+namespace chat {
+
+// The roles that are words of the template rather than something typed: templates make markers of them, like <|user|>.
+// Any other role stays typed text, since `<|` + "im_end" + `|>` must not become a marker.
+inline bool is_known_role(std::string_view role) {
+  static constexpr std::array<std::string_view, 13> roles{"system",   "user",        "assistant", "tool",    "developer", "function", "model",
+                                                          "ipython",  "observation", "context",   "environment", "documents", "tool_response"};
+  for (const std::string_view known : roles) {
+    if (known == role) return true;
+  }
+  return false;
+}
+
+inline Value role_value(std::string_view role) { return is_known_role(role) ? Value::plain(role) : Value::typed(role); }
+
+// The list that templates call `messages`.
+inline Value messages_value(std::span<const Message> messages) {
+  std::vector<Value> list;
+  for (const Message& message : messages) {
+    list.push_back(Value::dict({{Value::plain("role"), role_value(message.role)}, {Value::plain("content"), Value::typed(message.content)}}));
+  }
+  return Value::list(std::move(list));
+}
+
+}  // namespace chat
+
+// What a template sees. Strings made with Value::typed are content; those made with Value::plain may hold markers that count.
+struct TemplateContext {
+  chat::Value messages = chat::Value::list();
+  std::optional<chat::Value> tools;
+  std::optional<chat::Value> documents;
+  bool add_generation_prompt = true;
+  std::string bos_token;
+  std::string eos_token;
+  std::vector<std::pair<std::string, chat::Value>> others;  // further names; they win over the ones above
+  std::function<std::tm()> clock = chat::local_time;        // for strftime_now
+  RenderLimits limits{};
+};
+
+class ChatTemplate {
+ public:
+  // Throws Error with line and column when the template is broken.
+  explicit ChatTemplate(std::string source) : owned_(std::make_shared<const Owned>(std::move(source))), tree_(owned_->tree()) { prepare(); }
+
+  // A template that the compiler has parsed: ChatTemplate::of<Config::chat_template>().
+  template <const auto& Source>
+  static ChatTemplate of() {
+    return ChatTemplate(chat::CompiledTemplate<Source>::tree());
+  }
+
+  std::string_view source() const noexcept { return tree_.source; }
+
+  PromptText render(const TemplateContext& context) const {
+    if (!context.messages.is_list() || context.messages.as_list().items.empty()) throw Error("the list of messages is empty: there is nothing to answer");
+    std::vector<std::pair<std::string, chat::Value>> names{{"messages", context.messages},
+                                                           {"add_generation_prompt", context.add_generation_prompt},
+                                                           {"bos_token", chat::Value::plain(context.bos_token)},
+                                                           {"eos_token", chat::Value::plain(context.eos_token)},
+                                                           {"tools", context.tools.value_or(chat::None{})},
+                                                           {"documents", context.documents.value_or(chat::None{})}};
+    names.insert(names.end(), context.others.begin(), context.others.end());
+    chat::Interpreter interpreter(tree_, *constants_, context.limits, context.clock);
+    return interpreter.run(names).to_prompt();
+  }
+
+  PromptText render(std::span<const Message> messages, bool add_generation_prompt, std::string_view bos_token, std::string_view eos_token) const {
+    TemplateContext context;
+    context.messages = chat::messages_value(messages);
+    context.add_generation_prompt = add_generation_prompt;
+    context.bos_token = bos_token;
+    context.eos_token = eos_token;
+    return render(context);
+  }
+
+ private:
+  struct GrowingNodes {
+    std::vector<chat::Node> nodes;
+    chat::Index push(const chat::Node& node) {
+      nodes.push_back(node);
+      return static_cast<chat::Index>(nodes.size() - 1);
+    }
+    chat::Node& operator[](chat::Index index) { return nodes[index]; }
+  };
+
+  struct Owned {
+    explicit Owned(std::string text) : source(std::move(text)) {
+      chat::Parser<GrowingNodes> parser(source, nodes);
+      root = parser.parse();
+      if (parser.diagnosis().kind != chat::SyntaxError::none) throw Error(chat::syntax_sentence(source, parser.diagnosis()));
+    }
+    chat::Tree tree() const { return {source, nodes.nodes.data(), nodes.nodes.size(), root}; }
+
+    std::string source;
+    GrowingNodes nodes;
+    chat::Index root = 0;
+  };
+
+  explicit ChatTemplate(const chat::Tree& tree) : tree_(tree) { prepare(); }
+
+  void prepare() { constants_ = std::make_shared<const std::vector<chat::Value>>(chat::constants_of(tree_)); }
+
+  std::shared_ptr<const Owned> owned_;  // of a template read at run time
+  chat::Tree tree_;
+  std::shared_ptr<const std::vector<chat::Value>> constants_;
+};
+
+}  // namespace diecast
+
+// ---- diecast/tokens/unicode_tables.hpp
+// Generated by tools/make_unicode_tables.py from Unicode 16.0.0. Do not edit.
+// Runs of code points of one general category: first code point * 32 + category, ascending; a run ends where the next begins.
+
+namespace diecast::unicode {
+
+inline constexpr char version[] = "16.0.0";
+
+enum class Category : std::uint8_t {
+  Cn, Lu, Ll, Lt, Lm, Lo, Mn, Mc, Me, Nd, Nl, No, Pc, Pd, Ps, Pe, Pi, Pf, Po, Sm, Sc, Sk, So, Zs, Zl, Zp, Cc, Cf, Cs, Co,
+};
+
+inline constexpr std::uint32_t category_runs[] = {
+  26, 1047, 1074, 1172, 1202, 1294, 1327, 1362, 1395, 1426, 1453, 1490, 1545, 1874, 1939, 2034, 2081, 2926, 2962, 2991, 3029, 3052,
+  3093, 3106, 3950, 3987, 4015, 4051, 4090, 5143, 5170, 5204, 5334, 5362, 5397, 5430, 5445, 5488, 5523, 5563, 5590, 5621, 5654, 5683,
+  5707, 5781, 5794, 5842, 5909, 5931, 5957, 6001, 6027, 6130, 6145, 6899, 6913, 7138, 7923, 7938, 8193, 8226, 8257, 8290, 8321, 8354,
+  8385, 8418, 8449, 8482, 8513, 8546, 8577, 8610, 8641, 8674, 8705, 8738, 8769, 8802, 8833, 8866, 8897, 8930, 8961, 8994, 9025, 9058,
+  9089, 9122, 9153, 9186, 9217, 9250, 9281, 9314, 9345, 9378, 9409, 9442, 9473, 9506, 9537, 9570, 9601, 9634, 9665, 9698, 9729, 9762,
+  9793, 9826, 9857, 9890, 9921, 9954, 10017, 10050, 10081, 10114, 10145, 10178, 10209, 10242, 10273, 10306, 10337, 10370, 10401, 10434,
+  10465, 10498, 10561, 10594, 10625, 10658, 10689, 10722, 10753, 10786, 10817, 10850, 10881, 10914, 10945, 10978, 11009, 11042, 11073,
+  11106, 11137, 11170, 11201, 11234, 11265, 11298, 11329, 11362, 11393, 11426, 11457, 11490, 11521, 11554, 11585, 11618, 11649, 11682,
+  11713, 11746, 11777, 11810, 11841, 11874, 11905, 11938, 11969, 12002, 12033, 12098, 12129, 12162, 12193, 12226, 12321, 12386, 12417,
+  12450, 12481, 12546, 12577, 12674, 12737, 12866, 12897, 12962, 12993, 13090, 13185, 13250, 13281, 13346, 13377, 13410, 13441, 13474,
+  13505, 13570, 13601, 13634, 13697, 13730, 13761, 13826, 13857, 13954, 13985, 14018, 14049, 14114, 14181, 14209, 14242, 14341, 14465,
+  14499, 14530, 14561, 14595, 14626, 14657, 14691, 14722, 14753, 14786, 14817, 14850, 14881, 14914, 14945, 14978, 15009, 15042, 15073,
+  15106, 15137, 15170, 15201, 15234, 15297, 15330, 15361, 15394, 15425, 15458, 15489, 15522, 15553, 15586, 15617, 15650, 15681, 15714,
+  15745, 15778, 15809, 15842, 15905, 15939, 15970, 16001, 16034, 16065, 16162, 16193, 16226, 16257, 16290, 16321, 16354, 16385, 16418,
+  16449, 16482, 16513, 16546, 16577, 16610, 16641, 16674, 16705, 16738, 16769, 16802, 16833, 16866, 16897, 16930, 16961, 16994, 17025,
+  17058, 17089, 17122, 17153, 17186, 17217, 17250, 17281, 17314, 17345, 17378, 17409, 17442, 17473, 17506, 17537, 17570, 17601, 17634,
+  17665, 17698, 17729, 17762, 17793, 17826, 17857, 17890, 17921, 17954, 17985, 18018, 18241, 18306, 18337, 18402, 18465, 18498, 18529,
+  18658, 18689, 18722, 18753, 18786, 18817, 18850, 18881, 18914, 21125, 21154, 22020, 22613, 22724, 23125, 23556, 23733, 23940, 23989,
+  24004, 24053, 24582, 28161, 28194, 28225, 28258, 28292, 28341, 28353, 28386, 28416, 28484, 28514, 28626, 28641, 28672, 28821, 28865,
+  28914, 28929, 29024, 29057, 29088, 29121, 29186, 29217, 29760, 29793, 30082, 31201, 31234, 31297, 31394, 31489, 31522, 31553, 31586,
+  31617, 31650, 31681, 31714, 31745, 31778, 31809, 31842, 31873, 31906, 31937, 31970, 32001, 32034, 32065, 32098, 32129, 32162, 32193,
+  32226, 32385, 32418, 32467, 32481, 32514, 32545, 32610, 32673, 34306, 35841, 35874, 35905, 35938, 35969, 36002, 36033, 36066, 36097,
+  36130, 36161, 36194, 36225, 36258, 36289, 36322, 36353, 36386, 36417, 36450, 36481, 36514, 36545, 36578, 36609, 36642, 36673, 36706,
+  36737, 36770, 36801, 36834, 36865, 36898, 36950, 36966, 37128, 37185, 37218, 37249, 37282, 37313, 37346, 37377, 37410, 37441, 37474,
+  37505, 37538, 37569, 37602, 37633, 37666, 37697, 37730, 37761, 37794, 37825, 37858, 37889, 37922, 37953, 37986, 38017, 38050, 38081,
+  38114, 38145, 38178, 38209, 38242, 38273, 38306, 38337, 38370, 38401, 38434, 38465, 38498, 38529, 38562, 38593, 38626, 38657, 38690,
+  38721, 38754, 38785, 38818, 38849, 38882, 38913, 38978, 39009, 39042, 39073, 39106, 39137, 39170, 39201, 39234, 39265, 39298, 39329,
+  39362, 39425, 39458, 39489, 39522, 39553, 39586, 39617, 39650, 39681, 39714, 39745, 39778, 39809, 39842, 39873, 39906, 39937, 39970,
+  40001, 40034, 40065, 40098, 40129, 40162, 40193, 40226, 40257, 40290, 40321, 40354, 40385, 40418, 40449, 40482, 40513, 40546, 40577,
+  40610, 40641, 40674, 40705, 40738, 40769, 40802, 40833, 40866, 40897, 40930, 40961, 40994, 41025, 41058, 41089, 41122, 41153, 41186,
+  41217, 41250, 41281, 41314, 41345, 41378, 41409, 41442, 41473, 41506, 41537, 41570, 41601, 41634, 41665, 41698, 41729, 41762, 41793,
+  41826, 41857, 41890, 41921, 41954, 41985, 42018, 42049, 42082, 42113, 42146, 42177, 42210, 42241, 42274, 42305, 42338, 42369, 42402,
+  42433, 42466, 42496, 42529, 43744, 43812, 43858, 44034, 45362, 45389, 45408, 45494, 45556, 45568, 45606, 47053, 47078, 47122, 47142,
+  47218, 47238, 47314, 47334, 47360, 47621, 48480, 48613, 48754, 48800, 49179, 49363, 49458, 49524, 49554, 49622, 49670, 50034, 50075,
+  50098, 50181, 51204, 51237, 51558, 52233, 52562, 52677, 52742, 52773, 55954, 55973, 56006, 56251, 56278, 56294, 56484, 56550, 56630,
+  56646, 56773, 56841, 57157, 57270, 57317, 57362, 57792, 57851, 57861, 57894, 57925, 58886, 59744, 59813, 62662, 63013, 63040, 63497,
+  63813, 64870, 65156, 65238, 65266, 65348, 65376, 65446, 65492, 65541, 66246, 66372, 66406, 66692, 66726, 66820, 66854, 67008, 67090,
+  67552, 67589, 68390, 68480, 68562, 68576, 68613, 68960, 69125, 69909, 69925, 70112, 70171, 70208, 70374, 70661, 71972, 72006, 72795,
+  72806, 73831, 73861, 75590, 75623, 75654, 75685, 75719, 75814, 76071, 76198, 76231, 76293, 76326, 76549, 76870, 76946, 77001, 77330,
+  77348, 77381, 77862, 77895, 77952, 77989, 78240, 78309, 78368, 78437, 79136, 79173, 79392, 79429, 79456, 79557, 79680, 79750, 79781,
+  79815, 79910, 80032, 80103, 80160, 80231, 80294, 80325, 80352, 80615, 80640, 80773, 80832, 80869, 80966, 81024, 81097, 81413, 81492,
+  81547, 81750, 81780, 81797, 81842, 81862, 81888, 81958, 82023, 82048, 82085, 82272, 82405, 82464, 82533, 83232, 83269, 83488, 83525,
+  83584, 83621, 83680, 83717, 83776, 83846, 83872, 83911, 84006, 84064, 84198, 84256, 84326, 84416, 84518, 84544, 84773, 84896, 84933,
+  84960, 85193, 85510, 85573, 85670, 85714, 85728, 86054, 86119, 86144, 86181, 86464, 86501, 86592, 86629, 87328, 87365, 87584, 87621,
+  87680, 87717, 87872, 87942, 87973, 88007, 88102, 88256, 88294, 88359, 88384, 88423, 88486, 88512, 88581, 88608, 89093, 89158, 89216,
+  89289, 89618, 89652, 89664, 89893, 89926, 90112, 90150, 90183, 90240, 90277, 90528, 90597, 90656, 90725, 91424, 91461, 91680, 91717,
+  91776, 91813, 91968, 92038, 92069, 92103, 92134, 92167, 92198, 92320, 92391, 92448, 92519, 92582, 92608, 92838, 92903, 92928, 93061,
+  93120, 93157, 93254, 93312, 93385, 93718, 93733, 93771, 93952, 94278, 94309, 94336, 94373, 94560, 94661, 94752, 94789, 94912, 95013,
+  95072, 95109, 95136, 95173, 95232, 95333, 95392, 95493, 95584, 95685, 96064, 96199, 96262, 96295, 96352, 96455, 96544, 96583, 96678,
+  96704, 96773, 96800, 96999, 97024, 97481, 97803, 97910, 98100, 98134, 98144, 98310, 98343, 98438, 98469, 98720, 98757, 98848, 98885,
+  99616, 99653, 100160, 100230, 100261, 100294, 100391, 100512, 100550, 100640, 100678, 100800, 101030, 101088, 101125, 101216, 101285,
+  101312, 101381, 101446, 101504, 101577, 101888, 102130, 102155, 102390, 102405, 102438, 102471, 102546, 102565, 102816, 102853,
+  102944, 102981, 103712, 103749, 104064, 104101, 104256, 104326, 104357, 104391, 104422, 104455, 104608, 104646, 104679, 104736,
+  104775, 104838, 104896, 105127, 105184, 105381, 105440, 105477, 105542, 105600, 105673, 105984, 106021, 106087, 106112, 106502,
+  106567, 106629, 106912, 106949, 107040, 107077, 108390, 108453, 108487, 108582, 108704, 108743, 108832, 108871, 108966, 108997,
+  109046, 109056, 109189, 109287, 109323, 109541, 109638, 109696, 109769, 110091, 110390, 110405, 110592, 110630, 110663, 110720,
+  110757, 111328, 111429, 112192, 112229, 112512, 112549, 112576, 112645, 112864, 112966, 112992, 113127, 113222, 113312, 113350,
+  113376, 113415, 113664, 113865, 114176, 114247, 114322, 114336, 114725, 116262, 116293, 116358, 116576, 116724, 116741, 116932,
+  116966, 117234, 117257, 117586, 117632, 118821, 118880, 118917, 118944, 118981, 119136, 119173, 119936, 119973, 120000, 120037,
+  120358, 120389, 120454, 120741, 120768, 120837, 120992, 121028, 121056, 121094, 121312, 121353, 121664, 121733, 121856, 122885,
+  122934, 123026, 123510, 123538, 123574, 123654, 123734, 123913, 124235, 124566, 124582, 124630, 124646, 124694, 124710, 124750,
+  124783, 124814, 124847, 124871, 124933, 125184, 125221, 126368, 126502, 126951, 126982, 127154, 127174, 127237, 127398, 127744,
+  127782, 128928, 128982, 129222, 129270, 129440, 129494, 129554, 129718, 129842, 129888, 131077, 132455, 132518, 132647, 132678,
+  132871, 132902, 132967, 133030, 133093, 133129, 133458, 133637, 133831, 133894, 133957, 134086, 134181, 134215, 134309, 134375,
+  134597, 134694, 134821, 135238, 135271, 135334, 135399, 135590, 135621, 135655, 135689, 136007, 136102, 136150, 136193, 137408,
+  137441, 137472, 137633, 137664, 137730, 139122, 139140, 139170, 139269, 149792, 149829, 149952, 150021, 150240, 150277, 150304,
+  150341, 150464, 150533, 151840, 151877, 152000, 152069, 153120, 153157, 153280, 153349, 153568, 153605, 153632, 153669, 153792,
+  153861, 154336, 154373, 156192, 156229, 156352, 156421, 158560, 158630, 158738, 159019, 159648, 159749, 160278, 160576, 160769,
+  163520, 163586, 163776, 163853, 163877, 183734, 183762, 183781, 184343, 184357, 185198, 185231, 185248, 185349, 187762, 187850,
+  187941, 188192, 188421, 188998, 189095, 189120, 189413, 190022, 190087, 190130, 190176, 190469, 191046, 191104, 191493, 191904,
+  191941, 192032, 192070, 192128, 192517, 194182, 194247, 194278, 194503, 194758, 194791, 194854, 195218, 195300, 195346, 195444,
+  195461, 195494, 195520, 195593, 195904, 196107, 196416, 196626, 196813, 196850, 196966, 197083, 197094, 197129, 197440, 197637,
+  198756, 198789, 200480, 200709, 200870, 200933, 202022, 202053, 202080, 202245, 204480, 204805, 205792, 205830, 205927, 206054,
+  206119, 206208, 206343, 206406, 206439, 206630, 206720, 206870, 206880, 206994, 207049, 207365, 208320, 208389, 208544, 208901,
+  210304, 210437, 211264, 211465, 211787, 211808, 211926, 212997, 213734, 213799, 213862, 213888, 213970, 214021, 215719, 215750,
+  215783, 215814, 216032, 216070, 216103, 216134, 216167, 216230, 216487, 216678, 216992, 217062, 217097, 217408, 217609, 217920,
+  218130, 218340, 218386, 218560, 218630, 219080, 219110, 219616, 221190, 221319, 221349, 222854, 222887, 222918, 223079, 223110,
+  223143, 223302, 223335, 223397, 223648, 223698, 223753, 224082, 224310, 224614, 224918, 225202, 225286, 225351, 225381, 226343,
+  226374, 226503, 226566, 226631, 226662, 226757, 226825, 227141, 228550, 228583, 228614, 228679, 228774, 228807, 228838, 228935,
+  228992, 229266, 229381, 230535, 230790, 231047, 231110, 231168, 231282, 231433, 231744, 231845, 231945, 232261, 233220, 233426,
+  233474, 233761, 233794, 233824, 233985, 235360, 235425, 235538, 235776, 236038, 236146, 236166, 236583, 236614, 236837, 236966,
+  236997, 237190, 237221, 237287, 237318, 237381, 237408, 237570, 238980, 240994, 241412, 241442, 242532, 243718, 245761, 245794,
+  245825, 245858, 245889, 245922, 245953, 245986, 246017, 246050, 246081, 246114, 246145, 246178, 246209, 246242, 246273, 246306,
+  246337, 246370, 246401, 246434, 246465, 246498, 246529, 246562, 246593, 246626, 246657, 246690, 246721, 246754, 246785, 246818,
+  246849, 246882, 246913, 246946, 246977, 247010, 247041, 247074, 247105, 247138, 247169, 247202, 247233, 247266, 247297, 247330,
+  247361, 247394, 247425, 247458, 247489, 247522, 247553, 247586, 247617, 247650, 247681, 247714, 247745, 247778, 247809, 247842,
+  247873, 247906, 247937, 247970, 248001, 248034, 248065, 248098, 248129, 248162, 248193, 248226, 248257, 248290, 248321, 248354,
+  248385, 248418, 248449, 248482, 248513, 248546, 248577, 248610, 248641, 248674, 248705, 248738, 248769, 248802, 248833, 248866,
+  248897, 248930, 248961, 248994, 249025, 249058, 249089, 249122, 249153, 249186, 249217, 249250, 249281, 249314, 249345, 249378,
+  249409, 249442, 249473, 249506, 249537, 249570, 249601, 249634, 249665, 249698, 249729, 249762, 249793, 249826, 249857, 249890,
+  249921, 249954, 249985, 250018, 250049, 250082, 250113, 250146, 250177, 250210, 250241, 250274, 250305, 250338, 250369, 250402,
+  250433, 250466, 250497, 250530, 250817, 250850, 250881, 250914, 250945, 250978, 251009, 251042, 251073, 251106, 251137, 251170,
+  251201, 251234, 251265, 251298, 251329, 251362, 251393, 251426, 251457, 251490, 251521, 251554, 251585, 251618, 251649, 251682,
+  251713, 251746, 251777, 251810, 251841, 251874, 251905, 251938, 251969, 252002, 252033, 252066, 252097, 252130, 252161, 252194,
+  252225, 252258, 252289, 252322, 252353, 252386, 252417, 252450, 252481, 252514, 252545, 252578, 252609, 252642, 252673, 252706,
+  252737, 252770, 252801, 252834, 252865, 252898, 252929, 252962, 252993, 253026, 253057, 253090, 253121, 253154, 253185, 253218,
+  253249, 253282, 253313, 253346, 253377, 253410, 253441, 253474, 253505, 253538, 253569, 253602, 253633, 253666, 253697, 253730,
+  253761, 253794, 253825, 253858, 253889, 253922, 254209, 254466, 254656, 254721, 254912, 254978, 255233, 255490, 255745, 256002,
+  256192, 256257, 256448, 256514, 256768, 256801, 256832, 256865, 256896, 256929, 256960, 256993, 257026, 257281, 257538, 257984,
+  258050, 258307, 258562, 258819, 259074, 259331, 259586, 259744, 259778, 259841, 259971, 260021, 260034, 260085, 260162, 260256,
+  260290, 260353, 260483, 260533, 260610, 260736, 260802, 260865, 260992, 261045, 261122, 261377, 261557, 261632, 261698, 261792,
+  261826, 261889, 262019, 262069, 262112, 262167, 262523, 262669, 262866, 262928, 262961, 262990, 263024, 263089, 263118, 263152,
+  263186, 263448, 263481, 263515, 263671, 263698, 263984, 264017, 264050, 264172, 264242, 264339, 264366, 264399, 264434, 264787,
+  264818, 264844, 264882, 265207, 265243, 265376, 265435, 265739, 265764, 265792, 265867, 266067, 266158, 266191, 266212, 266251,
+  266579, 266670, 266703, 266720, 266756, 267168, 267284, 268320, 268806, 269224, 269350, 269384, 269478, 269856, 270358, 270401,
+  270454, 270561, 270614, 270658, 270689, 270786, 270849, 270946, 270998, 271009, 271062, 271123, 271137, 271318, 271489, 271542,
+  271553, 271606, 271617, 271670, 271681, 271830, 271842, 271873, 272002, 272037, 272162, 272214, 272258, 272321, 272403, 272545,
+  272578, 272726, 272755, 272790, 272834, 272886, 272907, 273418, 274529, 274562, 274602, 274731, 274774, 274816, 274963, 275126,
+  275283, 275350, 275475, 275510, 275571, 275606, 275667, 275702, 275923, 275958, 276947, 277014, 277075, 277110, 277139, 277174,
+  278163, 286742, 286990, 287023, 287054, 287087, 287126, 287763, 287830, 288046, 288079, 288118, 290707, 290742, 291699, 292502,
+  293779, 293974, 296256, 296982, 297312, 297995, 299926, 302411, 303126, 308979, 309014, 309299, 309334, 311059, 311318, 314867,
+  314902, 322830, 322863, 322894, 322927, 322958, 322991, 323022, 323055, 323086, 323119, 323150, 323183, 323214, 323247, 323275,
+  324246, 325651, 325806, 325839, 325875, 326862, 326895, 326926, 326959, 326990, 327023, 327054, 327087, 327118, 327151, 327187,
+  327702, 335891, 340078, 340111, 340142, 340175, 340206, 340239, 340270, 340303, 340334, 340367, 340398, 340431, 340462, 340495,
+  340526, 340559, 340590, 340623, 340654, 340687, 340718, 340751, 340787, 342798, 342831, 342862, 342895, 342931, 343950, 343983,
+  344019, 352278, 353811, 354486, 354547, 354742, 355968, 356054, 357056, 357110, 360449, 361986, 363521, 363554, 363585, 363682,
+  363745, 363778, 363809, 363842, 363873, 363906, 363937, 364066, 364097, 364130, 364193, 364226, 364420, 364481, 364578, 364609,
+  364642, 364673, 364706, 364737, 364770, 364801, 364834, 364865, 364898, 364929, 364962, 364993, 365026, 365057, 365090, 365121,
+  365154, 365185, 365218, 365249, 365282, 365313, 365346, 365377, 365410, 365441, 365474, 365505, 365538, 365569, 365602, 365633,
+  365666, 365697, 365730, 365761, 365794, 365825, 365858, 365889, 365922, 365953, 365986, 366017, 366050, 366081, 366114, 366145,
+  366178, 366209, 366242, 366273, 366306, 366337, 366370, 366401, 366434, 366465, 366498, 366529, 366562, 366593, 366626, 366657,
+  366690, 366721, 366754, 366785, 366818, 366849, 366882, 366913, 366946, 366977, 367010, 367041, 367074, 367105, 367138, 367169,
+  367202, 367233, 367266, 367297, 367330, 367361, 367394, 367425, 367458, 367489, 367522, 367553, 367586, 367617, 367650, 367681,
+  367714, 367798, 367969, 368002, 368033, 368066, 368102, 368193, 368226, 368256, 368434, 368555, 368594, 368642, 369856, 369890,
+  369920, 370082, 370112, 370181, 371968, 372196, 372242, 372256, 372710, 372741, 373472, 373765, 373984, 374021, 374240, 374277,
+  374496, 374533, 374752, 374789, 375008, 375045, 375264, 375301, 375520, 375557, 375776, 375814, 376850, 376912, 376945, 376976,
+  377009, 377042, 377136, 377169, 377202, 377232, 377265, 377298, 377581, 377618, 377677, 377714, 377744, 377777, 377810, 377872,
+  377905, 377934, 377967, 377998, 378031, 378062, 378095, 378126, 378159, 378194, 378340, 378386, 378701, 378770, 378893, 378930,
+  378958, 378994, 379414, 379474, 379566, 379599, 379630, 379663, 379694, 379727, 379758, 379791, 379821, 379840, 380950, 381760,
+  381814, 384640, 385046, 391872, 392726, 393239, 393266, 393366, 393380, 393413, 393450, 393486, 393519, 393550, 393583, 393614,
+  393647, 393678, 393711, 393742, 393775, 393814, 393870, 393903, 393934, 393967, 393998, 394031, 394062, 394095, 394125, 394158,
+  394191, 394262, 394282, 394566, 394695, 394765, 394788, 394966, 395018, 395108, 395141, 395186, 395222, 395264, 395301, 398048,
+  398118, 398197, 398244, 398309, 398349, 398373, 401266, 401284, 401381, 401408, 401573, 402944, 402981, 405984, 406038, 406091,
+  406230, 406533, 407574, 408768, 409078, 409093, 409622, 410592, 410635, 410966, 411915, 412182, 412203, 412694, 413707, 414038,
+  415275, 415766, 425989, 636950, 638981, 1311396, 1311429, 1348000, 1348118, 1349856, 1350149, 1351428, 1351634, 1351685, 1360260,
+  1360306, 1360389, 1360905, 1361221, 1361280, 1361921, 1361954, 1361985, 1362018, 1362049, 1362082, 1362113, 1362146, 1362177, 1362210,
+  1362241, 1362274, 1362305, 1362338, 1362369, 1362402, 1362433, 1362466, 1362497, 1362530, 1362561, 1362594, 1362625, 1362658, 1362689,
+  1362722, 1362753, 1362786, 1362817, 1362850, 1362881, 1362914, 1362945, 1362978, 1363009, 1363042, 1363073, 1363106, 1363137, 1363170,
+  1363201, 1363234, 1363265, 1363298, 1363329, 1363362, 1363397, 1363430, 1363464, 1363570, 1363590, 1363922, 1363940, 1363969, 1364002,
+  1364033, 1364066, 1364097, 1364130, 1364161, 1364194, 1364225, 1364258, 1364289, 1364322, 1364353, 1364386, 1364417, 1364450, 1364481,
+  1364514, 1364545, 1364578, 1364609, 1364642, 1364673, 1364706, 1364737, 1364770, 1364801, 1364834, 1364868, 1364934, 1364997, 1367242,
+  1367558, 1367634, 1367808, 1368085, 1368804, 1369109, 1369153, 1369186, 1369217, 1369250, 1369281, 1369314, 1369345, 1369378, 1369409,
+  1369442, 1369473, 1369506, 1369537, 1369570, 1369665, 1369698, 1369729, 1369762, 1369793, 1369826, 1369857, 1369890, 1369921, 1369954,
+  1369985, 1370018, 1370049, 1370082, 1370113, 1370146, 1370177, 1370210, 1370241, 1370274, 1370305, 1370338, 1370369, 1370402, 1370433,
+  1370466, 1370497, 1370530, 1370561, 1370594, 1370625, 1370658, 1370689, 1370722, 1370753, 1370786, 1370817, 1370850, 1370881, 1370914,
+  1370945, 1370978, 1371009, 1371042, 1371073, 1371106, 1371137, 1371170, 1371201, 1371234, 1371265, 1371298, 1371329, 1371362, 1371393,
+  1371426, 1371457, 1371490, 1371521, 1371554, 1371585, 1371618, 1371652, 1371682, 1371937, 1371970, 1372001, 1372034, 1372065, 1372130,
+  1372161, 1372194, 1372225, 1372258, 1372289, 1372322, 1372353, 1372386, 1372420, 1372469, 1372513, 1372546, 1372577, 1372610, 1372645,
+  1372673, 1372706, 1372737, 1372770, 1372865, 1372898, 1372929, 1372962, 1372993, 1373026, 1373057, 1373090, 1373121, 1373154, 1373185,
+  1373218, 1373249, 1373282, 1373313, 1373346, 1373377, 1373410, 1373441, 1373474, 1373505, 1373666, 1373697, 1373858, 1373889, 1373922,
+  1373953, 1373986, 1374017, 1374050, 1374081, 1374114, 1374145, 1374178, 1374209, 1374242, 1374273, 1374306, 1374337, 1374466, 1374497,
+  1374530, 1374561, 1374626, 1374656, 1374721, 1374754, 1374784, 1374818, 1374848, 1374882, 1374913, 1374946, 1374977, 1375010, 1375041,
+  1375074, 1375105, 1375136, 1375812, 1375905, 1375938, 1375973, 1376004, 1376066, 1376101, 1376326, 1376357, 1376454, 1376485, 1376614,
+  1376645, 1377383, 1377446, 1377511, 1377558, 1377670, 1377696, 1377803, 1378006, 1378068, 1378102, 1378112, 1378309, 1379986, 1380096,
+  1380359, 1380421, 1382023, 1382534, 1382592, 1382866, 1382921, 1383232, 1383430, 1384005, 1384210, 1384293, 1384338, 1384357, 1384422,
+  1384457, 1384773, 1385670, 1385938, 1385989, 1386726, 1387079, 1387136, 1387506, 1387525, 1388448, 1388550, 1388647, 1388677, 1390182,
+  1390215, 1390278, 1390407, 1390470, 1390535, 1390642, 1391040, 1391076, 1391113, 1391424, 1391570, 1391621, 1391782, 1391812, 1391845,
+  1392137, 1392453, 1392608, 1392645, 1393958, 1394151, 1394214, 1394279, 1394342, 1394400, 1394693, 1394790, 1394821, 1395078, 1395111,
+  1395136, 1395209, 1395520, 1395602, 1395717, 1396228, 1396261, 1396470, 1396549, 1396583, 1396614, 1396647, 1396677, 1398278, 1398309,
+  1398342, 1398437, 1398502, 1398565, 1398726, 1398789, 1398822, 1398853, 1398880, 1399653, 1399716, 1399762, 1399813, 1400167, 1400198,
+  1400263, 1400338, 1400389, 1400420, 1400487, 1400518, 1400544, 1400869, 1401056, 1401125, 1401312, 1401381, 1401568, 1401861, 1402080,
+  1402117, 1402336, 1402370, 1403765, 1403780, 1403906, 1404196, 1404245, 1404288, 1404418, 1406981, 1408103, 1408166, 1408199, 1408262,
+  1408295, 1408370, 1408391, 1408422, 1408448, 1408521, 1408832, 1409029, 1766528, 1766917, 1767648, 1767781, 1769344, 1769500, 1835037,
+  2039813, 2051520, 2051589, 2054976, 2056194, 2056416, 2056802, 2056960, 2057125, 2057158, 2057189, 2057523, 2057541, 2057952, 2057989,
+  2058144, 2058181, 2058208, 2058245, 2058304, 2058341, 2058400, 2058437, 2061909, 2062432, 2062949, 2074575, 2074606, 2074646, 2075141,
+  2077184, 2077253, 2078976, 2079222, 2079232, 2080261, 2080660, 2080694, 2080774, 2081298, 2081518, 2081551, 2081586, 2081600, 2081798,
+  2082322, 2082349, 2082412, 2082478, 2082511, 2082542, 2082575, 2082606, 2082639, 2082670, 2082703, 2082734, 2082767, 2082798, 2082831,
+  2082862, 2082895, 2082926, 2082959, 2082994, 2083054, 2083087, 2083122, 2083244, 2083346, 2083424, 2083474, 2083597, 2083630, 2083663,
+  2083694, 2083727, 2083758, 2083791, 2083826, 2083923, 2083949, 2083987, 2084064, 2084114, 2084148, 2084178, 2084224, 2084357, 2084512,
+  2084549, 2088864, 2088955, 2088960, 2089010, 2089108, 2089138, 2089230, 2089263, 2089298, 2089331, 2089362, 2089389, 2089426, 2089481,
+  2089810, 2089875, 2089970, 2090017, 2090862, 2090898, 2090927, 2090965, 2090988, 2091029, 2091042, 2091886, 2091923, 2091951, 2091987,
+  2092014, 2092047, 2092082, 2092110, 2092143, 2092178, 2092229, 2092548, 2092581, 2094020, 2094085, 2095072, 2095173, 2095360, 2095429,
+  2095616, 2095685, 2095872, 2095941, 2096032, 2096148, 2096211, 2096245, 2096278, 2096308, 2096352, 2096406, 2096435, 2096566, 2096608,
+  2096955, 2097046, 2097088, 2097157, 2097536, 2097573, 2098400, 2098437, 2099040, 2099077, 2099136, 2099173, 2099648, 2099717, 2100160,
+  2101253, 2105184, 2105362, 2105440, 2105579, 2107008, 2107126, 2107402, 2109099, 2109238, 2109771, 2109846, 2109920, 2109974, 2110368,
+  2110486, 2110496, 2112022, 2113446, 2113472, 2117637, 2118560, 2118661, 2120224, 2120710, 2120747, 2121600, 2121733, 2122763, 2122880,
+  2123173, 2123818, 2123845, 2124106, 2124128, 2124293, 2125510, 2125664, 2125829, 2126784, 2126834, 2126853, 2128000, 2128133, 2128402,
+  2128426, 2128576, 2129921, 2131202, 2132485, 2134976, 2135049, 2135360, 2135553, 2136704, 2136834, 2137984, 2138117, 2139392, 2139653,
+  2141312, 2141682, 2141697, 2142048, 2142081, 2142560, 2142593, 2142816, 2142849, 2142912, 2142946, 2143296, 2143330, 2143808, 2143842,
+  2144064, 2144098, 2144160, 2144261, 2145920, 2146309, 2156256, 2156549, 2157248, 2157573, 2157824, 2158596, 2158784, 2158820, 2160160,
+  2160196, 2160480, 2162693, 2162880, 2162949, 2162976, 2163013, 2164416, 2164453, 2164512, 2164613, 2164640, 2164709, 2165440, 2165490,
+  2165515, 2165765, 2166518, 2166571, 2166789, 2167776, 2168043, 2168320, 2169861, 2170464, 2170501, 2170560, 2170731, 2170885, 2171595,
+  2171776, 2171890, 2171909, 2172736, 2172914, 2172928, 2174981, 2176768, 2176907, 2176965, 2177035, 2177536, 2177611, 2179077, 2179110,
+  2179200, 2179238, 2179296, 2179462, 2179589, 2179712, 2179749, 2179840, 2179877, 2180800, 2180870, 2180960, 2181094, 2181131, 2181408,
+  2181650, 2181920, 2182149, 2183083, 2183154, 2183173, 2184107, 2184192, 2185221, 2185494, 2185509, 2186406, 2186464, 2186603, 2186770,
+  2186976, 2187269, 2188992, 2189106, 2189317, 2190016, 2190091, 2190341, 2190944, 2191115, 2191365, 2191936, 2192178, 2192288, 2192683,
+  2192896, 2195461, 2197792, 2199553, 2201184, 2201602, 2203232, 2203467, 2203653, 2204806, 2204928, 2205193, 2205504, 2205705, 2206021,
+  2206148, 2206181, 2206209, 2206912, 2207014, 2207181, 2207204, 2207234, 2207936, 2208211, 2208256, 2214923, 2215904, 2215941, 2217280,
+  2217318, 2217389, 2217408, 2217477, 2217536, 2218053, 2218144, 2219910, 2220037, 2220971, 2221285, 2221312, 2221573, 2222278, 2222635,
+  2222770, 2222912, 2223621, 2224198, 2224338, 2224448, 2225669, 2226347, 2226560, 2227205, 2227936, 2228231, 2228262, 2228295, 2228325,
+  2230022, 2230514, 2230720, 2230859, 2231497, 2231814, 2231845, 2231910, 2231973, 2232000, 2232294, 2232391, 2232421, 2233863, 2233958,
+  2234087, 2234150, 2234226, 2234299, 2234322, 2234438, 2234464, 2234811, 2234816, 2234885, 2235680, 2235913, 2236224, 2236422, 2236517,
+  2237670, 2237831, 2237862, 2238112, 2238153, 2238482, 2238597, 2238631, 2238693, 2238720, 2238981, 2240102, 2240146, 2240197, 2240224,
+  2240518, 2240583, 2240613, 2242151, 2242246, 2242535, 2242597, 2242738, 2242854, 2242994, 2243015, 2243046, 2243081, 2243397, 2243442,
+  2243461, 2243506, 2243584, 2243627, 2244256, 2244613, 2245184, 2245221, 2246023, 2246118, 2246215, 2246278, 2246311, 2246342, 2246418,
+  2246598, 2246629, 2246694, 2246720, 2248709, 2248928, 2248965, 2248992, 2249029, 2249152, 2249189, 2249664, 2249701, 2250034, 2250048,
+  2250245, 2251750, 2251783, 2251878, 2252128, 2252297, 2252608, 2252806, 2252871, 2252928, 2252965, 2253216, 2253285, 2253344, 2253413,
+  2254112, 2254149, 2254368, 2254405, 2254464, 2254501, 2254656, 2254694, 2254757, 2254791, 2254854, 2254887, 2255008, 2255079, 2255136,
+  2255207, 2255296, 2255365, 2255392, 2255591, 2255616, 2255781, 2255943, 2256000, 2256070, 2256288, 2256390, 2256544, 2256901, 2257216,
+  2257253, 2257280, 2257349, 2257376, 2257413, 2258624, 2258661, 2258695, 2258790, 2258976, 2259015, 2259040, 2259111, 2259136, 2259175,
+  2259296, 2259335, 2259398, 2259431, 2259462, 2259493, 2259526, 2259557, 2259602, 2259648, 2259698, 2259744, 2260006, 2260064, 2260997,
+  2262695, 2262790, 2263047, 2263110, 2263207, 2263238, 2263269, 2263410, 2263561, 2263890, 2263936, 2263986, 2264006, 2264037, 2264128,
+  2265093, 2266631, 2266726, 2266919, 2266950, 2266983, 2267110, 2267175, 2267206, 2267269, 2267346, 2267365, 2267392, 2267657, 2267968,
+  2273285, 2274791, 2274886, 2275008, 2275079, 2275206, 2275271, 2275302, 2275378, 2276101, 2276230, 2276288, 2277381, 2278919, 2279014,
+  2279271, 2279334, 2279367, 2279398, 2279474, 2279557, 2279584, 2279945, 2280256, 2280466, 2280864, 2281477, 2282854, 2282887, 2282918,
+  2282951, 2283014, 2283207, 2283238, 2283269, 2283314, 2283328, 2283529, 2283840, 2284041, 2284672, 2285573, 2286432, 2286502, 2286535,
+  2286566, 2286599, 2286662, 2286791, 2286822, 2286976, 2287113, 2287435, 2287506, 2287606, 2287621, 2287840, 2293765, 2295175, 2295270,
+  2295559, 2295590, 2295666, 2295680, 2298881, 2299906, 2300937, 2301259, 2301536, 2301925, 2302176, 2302245, 2302272, 2302341, 2302592,
+  2302629, 2302688, 2302725, 2303495, 2303680, 2303719, 2303776, 2303846, 2303911, 2303942, 2303973, 2304007, 2304037, 2304071, 2304102,
+  2304146, 2304224, 2304521, 2304832, 2307077, 2307328, 2307397, 2308647, 2308742, 2308864, 2308934, 2308999, 2309126, 2309157, 2309202,
+  2309221, 2309255, 2309280, 2310149, 2310182, 2310501, 2311782, 2311975, 2312005, 2312038, 2312178, 2312422, 2312448, 2312709, 2312742,
+  2312935, 2312998, 2313093, 2314566, 2314983, 2315014, 2315090, 2315173, 2315218, 2315360, 2315781, 2318112, 2318354, 2318656, 2324485,
+  2325554, 2325568, 2326025, 2326336, 2326533, 2326816, 2326853, 2328039, 2328070, 2328288, 2328326, 2328519, 2328550, 2328581, 2328626,
+  2328768, 2329097, 2329419, 2330016, 2330130, 2330181, 2331136, 2331206, 2331904, 2331943, 2331974, 2332199, 2332230, 2332295, 2332326,
+  2332384, 2334725, 2334944, 2334981, 2335040, 2335077, 2336294, 2336480, 2336582, 2336608, 2336646, 2336704, 2336742, 2336965, 2336998,
+  2337024, 2337289, 2337600, 2337797, 2337984, 2338021, 2338080, 2338117, 2339143, 2339296, 2339334, 2339392, 2339431, 2339494, 2339527,
+  2339558, 2339589, 2339616, 2339849, 2340160, 2350085, 2350694, 2350759, 2350834, 2350880, 2351110, 2351173, 2351207, 2351237, 2351648,
+  2351685, 2352775, 2352838, 2352992, 2353095, 2353158, 2353191, 2353222, 2353266, 2353673, 2353990, 2354016, 2356741, 2356768, 2357259,
+  2357942, 2358196, 2358326, 2358848, 2359282, 2359301, 2388800, 2392074, 2395616, 2395666, 2395808, 2396165, 2402432, 2486789, 2489906,
+  2489952, 2490373, 2524699, 2525190, 2525221, 2525414, 2525888, 2526213, 2654048, 2654213, 2672864, 2891781, 2892742, 2893127, 2893222,
+  2893321, 2893632, 2949125, 2967328, 2967557, 2968544, 2968585, 2968896, 2969042, 2969093, 2971616, 2971657, 2971968, 2972165, 2973120,
+  2973190, 2973362, 2973376, 2973701, 2975238, 2975474, 2975638, 2975748, 2975890, 2975926, 2975936, 2976265, 2976576, 2976619, 2976832,
+  2976869, 2977536, 2977701, 2978304, 2992132, 2992229, 2993508, 2993586, 2993673, 2993984, 3000321, 3001346, 3002379, 3003122, 3003232,
+  3006469, 3008864, 3008998, 3009029, 3009063, 3010816, 3011046, 3011172, 3011584, 3013636, 3013714, 3013732, 3013766, 3013792, 3014151,
+  3014208, 3014661, 3211008, 3211269, 3250880, 3252197, 3252512, 3538436, 3538560, 3538596, 3538816, 3538852, 3538912, 3538949, 3548256,
+  3548741, 3548768, 3549701, 3549792, 3549861, 3549888, 3550341, 3550464, 3550725, 3563392, 3637253, 3640672, 3640837, 3641248, 3641349,
+  3641632, 3641861, 3642176, 3642262, 3642278, 3642354, 3642395, 3642496, 3768342, 3776009, 3776320, 3776534, 3790464, 3792902, 3794368,
+  3794438, 3795168, 3795478, 3799168, 3801110, 3808960, 3809302, 3810528, 3810614, 3812519, 3812582, 3812694, 3812775, 3812987, 3813222,
+  3813494, 3813542, 3813782, 3814726, 3814870, 3816800, 3817494, 3819590, 3819702, 3819712, 3823627, 3824256, 3824651, 3825280, 3825686,
+  3828448, 3828747, 3829536, 3833857, 3834690, 3835521, 3836354, 3836576, 3836610, 3837185, 3838018, 3838849, 3838880, 3838913, 3838976,
+  3839041, 3839072, 3839137, 3839200, 3839265, 3839392, 3839425, 3839682, 3839808, 3839842, 3839872, 3839906, 3840128, 3840162, 3840513,
+  3841346, 3842177, 3842240, 3842273, 3842400, 3842465, 3842720, 3842753, 3842976, 3843010, 3843841, 3843904, 3843937, 3844064, 3844097,
+  3844256, 3844289, 3844320, 3844417, 3844640, 3844674, 3845505, 3846338, 3847169, 3848002, 3848833, 3849666, 3850497, 3851330, 3852161,
+  3852994, 3853825, 3854658, 3855552, 3855617, 3856435, 3856450, 3857267, 3857282, 3857473, 3858291, 3858306, 3859123, 3859138, 3859329,
+  3860147, 3860162, 3860979, 3860994, 3861185, 3862003, 3862018, 3862835, 3862850, 3863041, 3863859, 3863874, 3864691, 3864706, 3864897,
+  3864930, 3864960, 3865033, 3866646, 3883014, 3884790, 3884902, 3886518, 3886758, 3886806, 3887238, 3887286, 3887346, 3887488, 3887974,
+  3888128, 3888166, 3888640, 3923970, 3924293, 3924322, 3924960, 3925154, 3925344, 3932166, 3932384, 3932422, 3932960, 3933030, 3933248,
+  3933286, 3933344, 3933382, 3933536, 3933700, 3935680, 3936742, 3936768, 3940357, 3941792, 3941894, 3942116, 3942336, 3942409, 3942720,
+  3942853, 3942902, 3942912, 3953157, 3954118, 3954144, 3954693, 3956102, 3956233, 3956544, 3956724, 3956736, 3971589, 3972452, 3972486,
+  3972617, 3972928, 3979781, 3980742, 3980805, 3980841, 3981152, 3981298, 3981312, 3996677, 3996896, 3996933, 3997056, 3997093, 3997152,
+  3997189, 3997664, 3997701, 4004000, 4004075, 4004358, 4004576, 4005889, 4006978, 4008070, 4008292, 4008320, 4008457, 4008768, 4008914,
+  4008960, 4034091, 4035990, 4036011, 4036116, 4036139, 4036256, 4038699, 4040150, 4040171, 4040640, 4046853, 4046976, 4047013, 4047872,
+  4047909, 4047968, 4048005, 4048032, 4048101, 4048128, 4048165, 4048480, 4048517, 4048640, 4048677, 4048704, 4048741, 4048768, 4048965,
+  4048992, 4049125, 4049152, 4049189, 4049216, 4049253, 4049280, 4049317, 4049408, 4049445, 4049504, 4049541, 4049568, 4049637, 4049664,
+  4049701, 4049728, 4049765, 4049792, 4049829, 4049856, 4049893, 4049920, 4049957, 4050016, 4050053, 4050080, 4050149, 4050272, 4050309,
+  4050528, 4050565, 4050688, 4050725, 4050848, 4050885, 4050912, 4050949, 4051264, 4051301, 4051840, 4052005, 4052096, 4052133, 4052288,
+  4052325, 4052864, 4054547, 4054592, 4063254, 4064640, 4064790, 4067968, 4068374, 4068832, 4068918, 4069376, 4069430, 4069888, 4069942,
+  4071104, 4071435, 4071862, 4076992, 4078806, 4079712, 4080150, 4081536, 4081686, 4081952, 4082198, 4082240, 4082710, 4082880, 4087830,
+  4095861, 4096022, 4119296, 4119446, 4119968, 4120086, 4120480, 4120598, 4124384, 4124534, 4127552, 4127766, 4128128, 4128278, 4128288,
+  4128790, 4129152, 4129302, 4131072, 4131350, 4131648, 4131862, 4133120, 4133398, 4134336, 4134422, 4134784, 4134934, 4134976, 4136982,
+  4147840, 4148246, 4148672, 4148758, 4149152, 4149270, 4149568, 4149750, 4151520, 4151766, 4152224, 4152310, 4152640, 4152854, 4153120,
+  4153366, 4158048, 4158102, 4161033, 4161344, 4194309, 5561344, 5562373, 5695296, 5695493, 5702592, 5702661, 5887040, 5887493, 6126624,
+  6127109, 6147008, 6225925, 6243264, 6291461, 6449504, 6449669, 6583808, 29360187, 29360192, 29361179, 29364224, 29368326, 29376000,
+  31457309, 33554368, 33554461, 35651520,
+};
+
+}  // namespace diecast::unicode
+
+// ---- diecast/tokens/unicode.hpp
+// What the scanners ask about a character. One binary search over the runs of unicode_tables.hpp; ASCII comes from a small table.
+
+#include <iterator>
+
+namespace diecast::unicode {
+
+constexpr Category search_category(char32_t point) {
+  const std::uint32_t key = static_cast<std::uint32_t>(std::min<char32_t>(point, 0x10FFFF)) * 32 + 31;
+  return static_cast<Category>(*std::prev(std::upper_bound(std::begin(category_runs), std::end(category_runs), key)) & 31);
+}
+
+inline constexpr auto ascii_categories = [] {
+  std::array<Category, 128> table{};
+  for (char32_t point = 0; point < 128; ++point) table[point] = search_category(point);
+  return table;
+}();
+
+constexpr Category category(char32_t point) { return point < 128 ? ascii_categories[point] : search_category(point); }
+
+constexpr bool between(Category value, Category first, Category last) { return value >= first && value <= last; }
+
+constexpr bool is_letter(Category value) { return between(value, Category::Lu, Category::Lo); }
+constexpr bool is_mark(Category value) { return between(value, Category::Mn, Category::Me); }
+constexpr bool is_number(Category value) { return between(value, Category::Nd, Category::No); }
+constexpr bool is_punctuation(Category value) { return between(value, Category::Pc, Category::Po); }
+constexpr bool is_symbol(Category value) { return between(value, Category::Sm, Category::So); }
+
+// White_Space of PropList.txt: the separators and six control characters.
+constexpr bool is_white_space(char32_t point) {
+  return (point >= 9 && point <= 13) || point == 0x20 || point == 0x85 || (point >= 128 && between(category(point), Category::Zs, Category::Zp));
+}
+
+// \w of UTS 18, which decides where a word ends: Alphabetic, marks, decimal digits, connectors and the two joiners. The
+// letter-like symbols that are Alphabetic are the circled and squared Latin letters.
+constexpr bool is_word(char32_t point) {
+  const Category value = category(point);
+  return is_letter(value) || is_mark(value) || value == Category::Nd || value == Category::Nl || value == Category::Pc || point == 0x200C ||
+         point == 0x200D || (point >= 0x24B6 && point <= 0x24E9) || (point >= 0x1F130 && point <= 0x1F149) ||
+         (point >= 0x1F150 && point <= 0x1F169) || (point >= 0x1F170 && point <= 0x1F189);
+}
+
+}  // namespace diecast::unicode
+
+// ---- diecast/tokens/utf8.hpp
+// UTF-8 that may be broken: one code point at a time. What is not UTF-8 falls into maximal invalid parts, each of which
+// a reader would replace by one U+FFFD (Unicode 16, section 3.9, "maximal subparts"; the rule of Python and of browsers).
+
+namespace diecast {
+
+enum class Utf8State : std::uint8_t {
+  valid,
+  invalid,    // no byte that follows could mend it
+  incomplete  // the text ends inside a character that further bytes could complete
+};
+
+struct Utf8 {
+  char32_t code_point;  // U+FFFD where it is not valid
+  std::uint8_t length;  // bytes, 1 to 4
+  Utf8State state;
+};
+
+// The character, or the maximal invalid part, that begins at `at` (which is less than text.size()).
+constexpr Utf8 decode_utf8(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
+  const unsigned lead = byte(at);
+  if (lead < 0x80) return {static_cast<char32_t>(lead), 1, Utf8State::valid};
+  if (lead < 0xC2 || lead > 0xF4) return {0xFFFD, 1, Utf8State::invalid};
+  const std::size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  // The second byte is narrowed so that no overlong form, no surrogate and nothing above U+10FFFF begins.
+  const unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  const unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  char32_t code_point = lead & (0x7Fu >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if (at + i == text.size()) return {0xFFFD, static_cast<std::uint8_t>(i), Utf8State::incomplete};
+    const unsigned next = byte(at + i);
+    if (next < (i == 1 ? low : 0x80u) || next > (i == 1 ? high : 0xBFu)) return {0xFFFD, static_cast<std::uint8_t>(i), Utf8State::invalid};
+    code_point = code_point << 6 | (next & 0x3F);
+  }
+  return {code_point, static_cast<std::uint8_t>(length), Utf8State::valid};
+}
+
+inline void append_utf8(std::string& out, char32_t point) {
+  const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(static_cast<unsigned char>(byte))); };
+  if (point < 0x80) {
+    put(point);
+  } else if (point < 0x800) {
+    put(0xC0 | point >> 6);
+    put(0x80 | (point & 0x3F));
+  } else if (point < 0x10000) {
+    put(0xE0 | point >> 12);
+    put(0x80 | (point >> 6 & 0x3F));
+    put(0x80 | (point & 0x3F));
+  } else {
+    put(0xF0 | point >> 18);
+    put(0x80 | (point >> 12 & 0x3F));
+    put(0x80 | (point >> 6 & 0x3F));
+    put(0x80 | (point & 0x3F));
+  }
+}
+
+// The text with each maximal invalid part replaced by U+FFFD: always valid UTF-8.
+inline std::string replace_invalid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8 character = decode_utf8(text, at);
+    if (character.state == Utf8State::valid) out.append(text.substr(at, character.length));
+    else append_utf8(out, character.code_point);
+    at += character.length;
+  }
+  return out;
+}
+
+}  // namespace diecast
+
+// ---- diecast/tokens/added_tokens.hpp
+// Added tokens: pieces that are found in the text before the tokenizer proper runs, leftmost first, the longest of those that begin
+// there. A control marker counts only where nobody typed a byte of it; the others count everywhere.
+// lstrip, rstrip and single_word mean what they mean in the tokenizers package.
+
+namespace diecast {
+
+struct Segment {
+  Range range;
+  int id;  // of the added token; -1: text between them
+};
+
+namespace detail {
+
+inline bool ends_with_word(std::string_view text) {
+  std::size_t at = text.size();
+  if (at == 0) return false;
+  do --at;
+  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80);
+  return unicode::is_word(decode_utf8(text, at).code_point);
+}
+inline bool begins_with_word(std::string_view text) { return !text.empty() && unicode::is_word(decode_utf8(text, 0).code_point); }
+
+// Where the white space at the end of the text begins.
+inline std::size_t trailing_space(std::string_view text) {
+  std::size_t end = text.size();
+  while (end > 0) {
+    std::size_t at = end - 1;
+    while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+    const Utf8 character = decode_utf8(text, at);
+    if (character.length != end - at || !unicode::is_white_space(character.code_point)) break;
+    end = at;
+  }
+  return end;
+}
+inline std::size_t leading_space(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const Utf8 character = decode_utf8(text, at);
+    if (!unicode::is_white_space(character.code_point)) break;
+    at += character.length;
+  }
+  return at;
+}
+
+}  // namespace detail
+
+class AddedTokens {
+ public:
+  explicit AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
+    std::erase_if(tokens_, [](const AddedToken& token) { return token.content.empty(); });
+    std::stable_sort(tokens_.begin(), tokens_.end(), [](const AddedToken& a, const AddedToken& b) { return a.content < b.content; });
+    for (const AddedToken& token : tokens_) begins_[static_cast<unsigned char>(token.content.front())] = true;
+  }
+
+  bool empty() const { return tokens_.empty(); }
+  std::span<const AddedToken> sorted() const { return tokens_; }
+
+  // Splits part of a prompt; segments of text are never empty.
+  void split(const PromptText& prompt, Range part, std::vector<Segment>& out) const {
+    const std::string_view text = std::string_view(prompt.text).substr(0, part.end);
+    std::size_t done = part.begin;
+    std::size_t typed = 0;
+    for (std::size_t at = part.begin; at < part.end;) {
+      while (typed < prompt.typed.size() && prompt.typed[typed].end <= at) ++typed;
+      const std::size_t free_until = typed < prompt.typed.size() ? prompt.typed[typed].begin : part.end;
+      const AddedToken* token = begins_[static_cast<unsigned char>(text[at])] ? longest(text, at, free_until) : nullptr;
+      if (!token) {
+        ++at;
+        continue;
+      }
+      std::size_t begin = at;
+      std::size_t end = at + token->content.size();
+      at = end;
+      const std::string_view before = text.substr(part.begin, begin - part.begin);
+      if (token->single_word && (detail::ends_with_word(before) || detail::begins_with_word(text.substr(end)))) continue;
+      if (token->lstrip) begin = (std::max)(done, done + detail::trailing_space(text.substr(done, begin - done)));
+      if (token->rstrip) end += detail::leading_space(text.substr(end));
+      if (done < begin) out.push_back({{done, begin}, -1});
+      out.push_back({{begin, end}, token->id});
+      at = done = end;
+    }
+    if (done < part.end) out.push_back({{done, part.end}, -1});
+  }
+
+ private:
+  // Narrows the sorted list byte by byte; a control marker must end before `free_until`, where typed text begins.
+  const AddedToken* longest(std::string_view text, std::size_t at, std::size_t free_until) const {
+    const AddedToken* found = nullptr;
+    auto first = tokens_.begin();
+    auto last = tokens_.end();
+    for (std::size_t depth = 0; first != last; ++depth) {
+      if (first->content.size() == depth) {
+        if (!first->special || at + depth <= free_until) found = &*first;
+        while (first != last && first->content.size() == depth) ++first;
+      }
+      if (at + depth == text.size()) break;
+      const auto key = static_cast<unsigned char>(text[at + depth]);
+      const auto byte = [depth](const AddedToken& token) { return static_cast<unsigned char>(token.content[depth]); };
+      first = std::lower_bound(first, last, key, [&](const AddedToken& token, unsigned char value) { return byte(token) < value; });
+      last = std::upper_bound(first, last, key, [&](unsigned char value, const AddedToken& token) { return value < byte(token); });
+    }
+    return found;
+  }
+
+  std::vector<AddedToken> tokens_;
+  std::array<bool, 256> begins_{};
+};
+
+}  // namespace diecast
+
+// ---- diecast/tokens/byte_alphabet.hpp
+// GPT-2's alphabet: every byte has a printable stand-in, so that a vocabulary can be written as text. The 188 printable bytes of
+// Latin-1 stand for themselves, the others for U+0100 and on, in order (bytes_to_unicode of GPT-2's encoder.py).
+
+namespace diecast {
+
+constexpr bool stands_for_itself(unsigned byte) {
+  return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || (byte >= 0xAE && byte <= 0xFF);
+}
+
+inline constexpr auto byte_of_stand_in = [] {
+  std::array<std::int16_t, 0x144> table{};  // -1: no byte
+  for (std::int16_t& entry : table) entry = -1;
+  std::size_t next = 0x100;
+  for (unsigned byte = 0; byte < 256; ++byte) table[stands_for_itself(byte) ? byte : next++] = static_cast<std::int16_t>(byte);
+  return table;
+}();
+
+// The bytes that a piece stands for, or nothing where it has a character outside the alphabet.
+inline std::optional<std::string> bytes_of_piece(std::string_view piece) {
+  std::string bytes;
+  for (std::size_t at = 0; at < piece.size();) {
+    const Utf8 character = decode_utf8(piece, at);
+    if (character.state != Utf8State::valid || character.code_point >= byte_of_stand_in.size()) return std::nullopt;
+    const std::int16_t byte = byte_of_stand_in[character.code_point];
+    if (byte < 0) return std::nullopt;
+    bytes.push_back(static_cast<char>(static_cast<unsigned char>(byte)));
+    at += character.length;
+  }
+  return bytes;
+}
+
+}  // namespace diecast
+
+// ---- diecast/tokens/merges.hpp
+// The merges of a byte-pair encoding: which two neighbouring tokens become one, and in which order (Sennrich et al. 2016).
+// Looked up by the pair of ids in an open hash table. A word is merged through a heap of its candidate pairs, lowest rank first, then
+// leftmost: n log n for n bytes.
+
+namespace diecast {
+
+struct Merge {
+  std::int32_t left = -1;  // -1: an empty slot
+  std::int32_t right = -1;
+  std::int32_t result = -1;
+  std::int32_t rank = -1;
+};
+
+class MergeTable {
+ public:
+  explicit MergeTable(std::size_t merges) : slots_(std::bit_ceil(merges * 2 + 2)), shift_(64 - std::countr_zero(slots_.size())) {}
+
+  // A pair that is there already keeps its earlier, better rank. At most as many as the constructor was told.
+  void insert(const Merge& merge) {
+    Merge& slot = slots_[find_slot(merge.left, merge.right)];
+    if (slot.left < 0) slot = merge;
+  }
+  const Merge* find(std::int32_t left, std::int32_t right) const {
+    const Merge& slot = slots_[find_slot(left, right)];
+    return slot.left < 0 ? nullptr : &slot;
+  }
+
+ private:
+  std::size_t find_slot(std::int32_t left, std::int32_t right) const {
+    std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
+    key = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;  // Fibonacci hashing: the best mixed bits are the highest
+    std::size_t index = static_cast<std::size_t>((key ^ key << 32) >> shift_);
+    while (slots_[index].left >= 0 && (slots_[index].left != left || slots_[index].right != right)) index = (index + 1) & (slots_.size() - 1);
+    return index;
+  }
+
+  std::vector<Merge> slots_;
+  int shift_;
+};
+
+// Merges words; keeps its memory from word to word.
+class WordMerger {
+ public:
+  explicit WordMerger(const MergeTable& table) : table_(table) {}
+
+  // Appends the tokens of a word to `out`; `ids` are the tokens of its bytes.
+  void merge(const std::vector<std::int32_t>& ids, std::vector<int>& out) {
+    symbols_.clear();
+    heap_.clear();
+    const auto count = static_cast<std::int32_t>(ids.size());
+    for (std::int32_t i = 0; i < count; ++i) symbols_.push_back({ids[static_cast<std::size_t>(i)], i - 1, i + 1 < count ? i + 1 : -1});
+    for (std::int32_t i = 0; i + 1 < count; ++i) consider(i);
+    std::make_heap(heap_.begin(), heap_.end(), later);
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end(), later);
+      const Candidate best = heap_.back();
+      heap_.pop_back();
+      Symbol& left = symbols_[static_cast<std::size_t>(best.position)];
+      if (left.id != best.merge->left || left.next < 0) continue;  // one of the two was merged away meanwhile
+      Symbol& right = symbols_[static_cast<std::size_t>(left.next)];
+      if (right.id != best.merge->right) continue;
+      left.id = best.merge->result;
+      right.id = -1;
+      left.next = right.next;
+      if (right.next >= 0) symbols_[static_cast<std::size_t>(right.next)].previous = best.position;
+      if (left.previous >= 0 && consider(left.previous)) std::push_heap(heap_.begin(), heap_.end(), later);
+      if (left.next >= 0 && consider(best.position)) std::push_heap(heap_.begin(), heap_.end(), later);
+    }
+    for (std::int32_t i = count > 0 ? 0 : -1; i >= 0; i = symbols_[static_cast<std::size_t>(i)].next) {
+      out.push_back(symbols_[static_cast<std::size_t>(i)].id);
+    }
+  }
+
+ private:
+  struct Symbol {
+    std::int32_t id;  // -1: part of the token on its left
+    std::int32_t previous;
+    std::int32_t next;
+  };
+  struct Candidate {
+    const Merge* merge;
+    std::int32_t position;
+  };
+  static bool later(const Candidate& a, const Candidate& b) {
+    return a.merge->rank != b.merge->rank ? a.merge->rank > b.merge->rank : a.position > b.position;
+  }
+
+  bool consider(std::int32_t position) {
+    const Symbol& left = symbols_[static_cast<std::size_t>(position)];
+    const Merge* merge = table_.find(left.id, symbols_[static_cast<std::size_t>(left.next)].id);
+    if (merge) heap_.push_back({merge, position});
+    return merge != nullptr;
+  }
+
+  const MergeTable& table_;
+  std::vector<Symbol> symbols_;
+  std::vector<Candidate> heap_;
+};
+
+}  // namespace diecast
+
+// ---- diecast/tokens/scan.hpp
+// The small parts of which the pre-tokenizers are made. Each looks at a text from a position on and gives the end of what it matches;
+// it moves forward only and keeps no state, so that the time is linear and the stack does not grow with the text.
+// What is not UTF-8 counts as U+FFFD, a symbol, and keeps its bytes.
+
+namespace diecast::scan {
+
+enum class Class : unsigned char { end, letter, number, space, other };  // other: marks, punctuation, symbols, controls, unassigned
+
+struct Character {
+  char32_t point;
+  std::size_t length;  // bytes; 0 at the end of the text
+  Class kind;
+};
+
+constexpr Class classify(char32_t point) {
+  const unicode::Category category = unicode::category(point);
+  if (unicode::is_letter(category)) return Class::letter;
+  if (unicode::is_number(category)) return Class::number;
+  return unicode::is_white_space(point) ? Class::space : Class::other;
+}
+
+constexpr Character look(std::string_view text, std::size_t at) {
+  if (at >= text.size()) return {0, 0, Class::end};
+  const Utf8 character = decode_utf8(text, at);
+  return {character.code_point, character.length, classify(character.code_point)};
+}
+
+constexpr bool is_newline(const Character& c) { return c.point == U'\r' || c.point == U'\n'; }
+
+// The end of the longest run of characters that satisfy `accepts`, at most `most` of them.
+template <class Predicate>
+constexpr std::size_t run(std::string_view text, std::size_t at, Predicate accepts, std::size_t most = static_cast<std::size_t>(-1)) {
+  for (std::size_t count = 0; count < most; ++count) {
+    const Character c = look(text, at);
+    if (c.kind == Class::end || !accepts(c)) break;
+    at += c.length;
+  }
+  return at;
+}
+
+constexpr std::size_t run_of(std::string_view text, std::size_t at, Class kind, std::size_t most = static_cast<std::size_t>(-1)) {
+  return run(text, at, [kind](const Character& c) { return c.kind == kind; }, most);
+}
+
+// 's 't 're 've 'm 'll 'd; `at` where there is none. Without regard to case, s is also the long s (Unicode's simple case folding).
+constexpr std::size_t contraction(std::string_view text, std::size_t at, bool any_case) {
+  if (text[at] != '\'') return at;
+  const auto letter = [&](std::size_t index) {
+    const char c = index < text.size() ? text[index] : '\0';
+    return any_case && c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  };
+  const char first = letter(at + 1);
+  const char second = letter(at + 2);
+  if (first == 's' || first == 't' || first == 'm' || first == 'd') return at + 2;
+  if ((first == 'r' && second == 'e') || (first == 'v' && second == 'e') || (first == 'l' && second == 'l')) return at + 3;
+  if (any_case && text.substr(at + 1, 2) == "\u017F") return at + 3;
+  return at;
+}
+
+// \s+(?!\S)|\s+ : a run of white space; where a word follows, its last character is left to that word, unless it is the only one.
+constexpr std::size_t spaces(std::string_view text, std::size_t at) {
+  std::size_t last = at;
+  std::size_t end = at;
+  for (Character c = look(text, at); c.kind == Class::space; c = look(text, end)) {
+    last = end;
+    end += c.length;
+  }
+  return end == text.size() || last == at ? end : last;
+}
+
+}  // namespace diecast::scan
+
+// ---- diecast/tokens/pre_tokenizer.hpp
+// Pre-tokenizers: how a text falls into pieces that no token crosses. Each model's regular expressions stand here as scanners; the
+// expression is quoted above each. They are known by the names that GGUF gives them; a name that is not here is refused, never guessed.
+
+namespace diecast {
+
+using Scanner = std::size_t (*)(std::string_view text, std::size_t at);  // the end of the piece that begins at `at`
+
+namespace scan {
+
+// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+constexpr std::size_t gpt2(std::string_view text, std::size_t at) {
+  if (const std::size_t end = contraction(text, at, false); end > at) return end;
+  const Character first = look(text, at);
+  const std::size_t body = first.point == U' ' ? at + 1 : at;
+  const Class kind = look(text, body).kind;
+  return kind == Class::space || kind == Class::end ? spaces(text, at) : run_of(text, body, kind);
+}
+
+// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+template <std::size_t digits>
+constexpr std::size_t llama3(std::string_view text, std::size_t at) {
+  if (const std::size_t end = contraction(text, at, true); end > at) return end;
+  const Character first = look(text, at);
+  if (first.kind == Class::letter) return run_of(text, at, Class::letter);
+  if (first.kind == Class::number) return run_of(text, at, Class::number, digits);
+  const Character second = look(text, at + first.length);
+  if (second.kind == Class::letter && !is_newline(first)) return run_of(text, at + first.length, Class::letter);
+  if (first.kind == Class::other || (first.point == U' ' && second.kind == Class::other)) {
+    return run(text, run_of(text, at + (first.kind == Class::other ? 0 : 1), Class::other), is_newline);
+  }
+  std::size_t after_newline = at;
+  std::size_t end = at;
+  for (Character c = first; c.kind == Class::space; c = look(text, end)) {
+    end += c.length;
+    if (is_newline(c)) after_newline = end;
+  }
+  return after_newline > at ? after_newline : spaces(text, at);
+}
+
+// Each digit alone, and what lies between: the step before GPT-2's expression in SmolLM, StarCoder, Command-R.
+constexpr std::size_t digits_alone(std::string_view text, std::size_t at) {
+  const std::size_t number = run_of(text, at, Class::number, 1);
+  return number > at ? number : run(text, at, [](const Character& c) { return c.kind != Class::number; });
+}
+
+}  // namespace scan
+
+// A list of scanners, each of which splits the pieces of the one before it.
+struct PreTokenizer {
+  std::string_view name;  // the first of the names that mean it
+  std::span<const Scanner> stages;
+
+  template <class Emit>
+  constexpr void split(std::string_view text, Emit&& emit) const {
+    split_by(stages, text, emit);
+  }
+
+ private:
+  template <class Emit>
+  static constexpr void split_by(std::span<const Scanner> scanners, std::string_view text, Emit& emit) {
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = scanners.front()(text, at);
+      const std::string_view piece = text.substr(at, end - at);
+      if (scanners.size() == 1) emit(piece);
+      else split_by(scanners.subspan(1), piece, emit);
+      at = end;
+    }
+  }
+};
+
+namespace detail {
+
+inline constexpr Scanner gpt2_stages[] = {scan::gpt2};
+inline constexpr Scanner smollm_stages[] = {scan::digits_alone, scan::gpt2};
+inline constexpr Scanner llama3_stages[] = {scan::llama3<3>};
+inline constexpr Scanner qwen2_stages[] = {scan::llama3<1>};
+
+struct NamedPreTokenizer {
+  std::string_view name;
+  PreTokenizer meaning;
+};
+
+inline constexpr NamedPreTokenizer pre_tokenizers[] = {
+  {"gpt-2", {"gpt-2", gpt2_stages}},
+  {"gpt2", {"gpt-2", gpt2_stages}},
+  {"phi-2", {"gpt-2", gpt2_stages}},
+  {"olmo", {"gpt-2", gpt2_stages}},
+  {"smollm", {"smollm", smollm_stages}},
+  {"starcoder", {"smollm", smollm_stages}},
+  {"refact", {"smollm", smollm_stages}},
+  {"command-r", {"smollm", smollm_stages}},
+  {"llama-bpe", {"llama-bpe", llama3_stages}},
+  {"llama3", {"llama-bpe", llama3_stages}},
+  {"llama-v3", {"llama-bpe", llama3_stages}},
+  {"dbrx", {"llama-bpe", llama3_stages}},
+  {"smaug-bpe", {"llama-bpe", llama3_stages}},
+  {"qwen2", {"qwen2", qwen2_stages}},
+  {"deepseek-r1-qwen", {"qwen2", qwen2_stages}},
+  {"stablelm2", {"qwen2", qwen2_stages}},
+};
+
+}  // namespace detail
+
+inline PreTokenizer find_pre_tokenizer(std::string_view name) {
+  for (const detail::NamedPreTokenizer& known : detail::pre_tokenizers) {
+    if (known.name == name) return known.meaning;
+  }
+  if (name.empty() || name == "default") {
+    throw Error("the file does not say which pre-tokenizer its byte-level BPE uses (\"" + std::string(name) + "\"), and guessing would change the ids");
+  }
+  std::string names;
+  for (const detail::NamedPreTokenizer& known : detail::pre_tokenizers) names += (names.empty() ? "" : ", ") + std::string(known.name);
+  throw Error("the pre-tokenizer \"" + std::string(name) + "\" is not known; known are " + names);
 }
 
 }  // namespace diecast
@@ -439,6 +9678,278 @@ class Tokenizer {
 // Exactly one BOS, whichever of template and tokenizer writes it.
 inline void put_bos(const Tokenizer& tokenizer, std::vector<int>& ids) {
   if (tokenizer.add_bos && tokenizer.bos && (ids.empty() || ids.front() != *tokenizer.bos)) ids.insert(ids.begin(), *tokenizer.bos);
+}
+
+}  // namespace diecast
+
+// ---- diecast/tokens/vocabulary.hpp
+// What a tokenizer knows about each id, whichever its family: how the vocabulary spells it, what it writes, whether it is a control token.
+// Checks the tables of a file: every claim in them is compared with what is there.
+
+namespace diecast {
+
+class Vocabulary {
+ public:
+  explicit Vocabulary(const TokenizerTables& tables) : pieces_(tables.pieces), control_(tables.pieces.size()) {
+    if (pieces_.empty()) throw Error("the tokenizer has no pieces");
+    if (pieces_.size() > static_cast<std::size_t>((std::numeric_limits<int>::max)())) throw Error("the tokenizer has more than 2^31 pieces");
+    if (!tables.kinds.empty() && tables.kinds.size() != pieces_.size()) {
+      throw Error("the tokenizer has " + std::to_string(pieces_.size()) + " pieces, but " + std::to_string(tables.kinds.size()) + " token types");
+    }
+    for (std::size_t id = 0; id < tables.kinds.size(); ++id) control_[id] = tables.kinds[id] == TokenKind::control;
+    for (const AddedToken& token : tables.added) {
+      check_id("the added token \"" + token.content + "\"", token.id);
+      if (token.special) control_[static_cast<std::size_t>(token.id)] = true;
+    }
+    check_id("the BOS token", tables.bos.value_or(0));
+    check_id("the EOS token", tables.eos.value_or(0));
+    check_id("the unknown token", tables.unknown.value_or(0));
+    check_id("the padding token", tables.pad.value_or(0));
+  }
+
+  int size() const { return static_cast<int>(pieces_.size()); }
+  const std::string& piece(int id) const { return pieces_[index(id)]; }
+  bool is_control(int id) const { return control_[index(id)]; }
+
+  std::size_t index(int id) const {
+    check_id("a token", id);
+    return static_cast<std::size_t>(id);
+  }
+
+ private:
+  void check_id(const std::string& what, int id) const {
+    if (id < 0 || id >= size()) throw Error(what + " has the id " + std::to_string(id) + ", but ids go from 0 to " + std::to_string(size() - 1));
+  }
+
+  std::vector<std::string> pieces_;
+  std::vector<bool> control_;
+};
+
+}  // namespace diecast
+
+// ---- diecast/tokens/byte_level_bpe.hpp
+// Byte-level byte-pair encoding (GPT-2): added tokens first, then pieces that no token crosses, then merges inside each piece.
+// Bytes that are no UTF-8 pass through. What was typed never becomes a control token: no marker is looked for there, and a merge
+// whose result is a control token is left out.
+
+namespace diecast {
+
+class ByteLevelBpe final : public Tokenizer {
+ public:
+  explicit ByteLevelBpe(const TokenizerTables& tables)
+      : vocabulary_(tables),
+        pre_tokenizer_(find_pre_tokenizer(tables.pre_tokenizer)),
+        ignore_merges_(tables.ignore_merges),
+        first_(tokens_where(tables.added, false)),
+        second_(tokens_where(tables.added, true)),
+        merges_(tables.merges.size()) {
+    if (!tables.normalizer.empty()) throw Error("the normalizer \"" + tables.normalizer + "\" is not supported");
+    read_pieces(tables);
+    read_merges(tables.merges);
+    bos = tables.bos;
+    eos = tables.eos;
+    add_bos = tables.add_bos.value_or(false);
+    add_eos = tables.add_eos.value_or(false);
+  }
+
+  ByteLevelBpe(const ByteLevelBpe&) = delete;  // ids_ looks into bytes_
+  ByteLevelBpe& operator=(const ByteLevelBpe&) = delete;
+
+  using Tokenizer::encode;
+  std::vector<int> encode(const PromptText& prompt) const override {
+    if (prompt.text.size() > static_cast<std::size_t>((std::numeric_limits<std::int32_t>::max)())) throw Error("a prompt of more than 2 GiB");
+    std::vector<int> ids;
+    WordMerger merger(merges_);
+    std::vector<std::int32_t> word;
+    for (const Segment& segment : segments(prompt)) {
+      if (segment.id >= 0) {
+        ids.push_back(segment.id);
+        continue;
+      }
+      const std::string_view text = std::string_view(prompt.text).substr(segment.range.begin, segment.range.end - segment.range.begin);
+      pre_tokenizer_.split(text, [&](std::string_view piece) {
+        if (ignore_merges_) {
+          if (const auto whole = ids_.find(piece); whole != ids_.end()) return ids.push_back(whole->second);
+        }
+        word.clear();
+        for (const char byte : piece) {
+          const std::int32_t id = byte_ids_[static_cast<unsigned char>(byte)];
+          if (id >= 0) word.push_back(id);  // a byte that the vocabulary cannot spell is left out, as the tokenizers package does
+        }
+        merger.merge(word, ids);
+      });
+    }
+    return ids;
+  }
+
+  int size() const override { return vocabulary_.size(); }
+  std::string_view bytes(int id) const override { return bytes_[vocabulary_.index(id)]; }
+  std::string_view piece(int id) const override { return vocabulary_.piece(id); }
+  bool is_control(int id) const override { return vocabulary_.is_control(id); }
+  bool strips_first_space() const override { return false; }
+
+ private:
+  static std::vector<AddedToken> tokens_where(const std::vector<AddedToken>& added, bool normalized) {
+    std::vector<AddedToken> chosen;
+    for (const AddedToken& token : added) {
+      if (token.normalized == normalized) chosen.push_back(token);
+    }
+    return chosen;
+  }
+
+  // Added tokens are found in two passes: those matched in the text as it came, then those matched after normalisation.
+  std::vector<Segment> segments(const PromptText& prompt) const {
+    std::vector<Segment> found;
+    first_.split(prompt, {0, prompt.text.size()}, found);
+    if (second_.empty()) return found;
+    std::vector<Segment> both;
+    for (const Segment& segment : found) {
+      if (segment.id >= 0) both.push_back(segment);
+      else second_.split(prompt, segment.range, both);
+    }
+    return both;
+  }
+
+  void read_pieces(const TokenizerTables& tables) {
+    std::vector<bool> added(tables.pieces.size());
+    for (const AddedToken& token : tables.added) added[static_cast<std::size_t>(token.id)] = true;
+    bytes_.resize(tables.pieces.size());
+    for (std::size_t id = 0; id < bytes_.size(); ++id) {
+      if (vocabulary_.is_control(static_cast<int>(id))) continue;
+      auto spelled = added[id] ? std::nullopt : bytes_of_piece(tables.pieces[id]);
+      bytes_[id] = spelled ? std::move(*spelled) : tables.pieces[id];
+    }
+    for (const AddedToken& token : tables.added) {
+      if (!token.special) bytes_[static_cast<std::size_t>(token.id)] = token.content;
+    }
+    ids_.reserve(bytes_.size());
+    byte_ids_.fill(-1);
+    for (const bool second_turn : {false, true}) {  // an added token is part of a merge only where no ordinary piece is spelled the same
+      for (std::size_t id = 0; id < bytes_.size(); ++id) {
+        if (added[id] != second_turn || bytes_[id].empty()) continue;
+        const auto [known, fresh] = ids_.emplace(bytes_[id], static_cast<int>(id));
+        if (!fresh && !second_turn) {
+          throw Error("the piece \"" + tables.pieces[id] + "\" has two ids: " + std::to_string(known->second) + " and " + std::to_string(id));
+        }
+        if (fresh && bytes_[id].size() == 1) byte_ids_[static_cast<unsigned char>(bytes_[id][0])] = static_cast<std::int32_t>(id);
+      }
+    }
+    // Real vocabularies lack control characters and bytes that no UTF-8 has; one without plain letters is not byte-level.
+    std::string missing;
+    for (int byte = 0x20; byte < 0x7F; ++byte) {
+      if (byte_ids_[static_cast<std::size_t>(byte)] < 0) missing += (missing.empty() ? "'" : ", '") + std::string(1, static_cast<char>(byte)) + "'";
+    }
+    if (!missing.empty()) throw Error("the vocabulary of a byte-level BPE has no pieces for the bytes " + missing);
+  }
+
+  void read_merges(const std::vector<std::string>& merges) {
+    std::unordered_set<std::string_view> control;
+    for (int id = 0; id < size(); ++id) {
+      if (is_control(id)) control.insert(piece(id));
+    }
+    for (std::size_t rank = 0; rank < merges.size(); ++rank) {
+      const std::string_view merge = merges[rank];
+      const std::size_t gap = merge.find(' ');
+      const auto refuse = [&](const std::string& why) { throw Error("merge " + std::to_string(rank) + " (\"" + merges[rank] + "\") " + why); };
+      if (gap == std::string_view::npos || gap == 0 || gap + 1 == merge.size()) refuse("is not two pieces with a space between");
+      const auto left = bytes_of_piece(merge.substr(0, gap));
+      const auto right = bytes_of_piece(merge.substr(gap + 1));
+      if (!left || !right) refuse("has a character outside the byte alphabet");
+      const auto id = [&](const std::string& bytes) -> std::int32_t {
+        const auto known = ids_.find(bytes);
+        return known == ids_.end() ? -1 : known->second;
+      };
+      const Merge entry{id(*left), id(*right), id(*left + *right), static_cast<std::int32_t>(rank)};
+      if (entry.left >= 0 && entry.right >= 0 && entry.result >= 0) {
+        merges_.insert(entry);
+        continue;
+      }
+      const auto is_marker = [&](std::string_view piece) { return control.contains(piece); };
+      const std::string whole = std::string(merge.substr(0, gap)) + std::string(merge.substr(gap + 1));
+      if (entry.left < 0 && !is_marker(merge.substr(0, gap))) refuse("joins \"" + std::string(merge.substr(0, gap)) + "\", which is no piece");
+      if (entry.right < 0 && !is_marker(merge.substr(gap + 1))) refuse("joins \"" + std::string(merge.substr(gap + 1)) + "\", which is no piece");
+      if (entry.result < 0 && !is_marker(whole)) refuse("makes \"" + whole + "\", which is no piece");
+    }
+  }
+
+  Vocabulary vocabulary_;
+  PreTokenizer pre_tokenizer_;
+  bool ignore_merges_;
+  AddedTokens first_, second_;
+  std::vector<std::string> bytes_;                      // by id
+  std::unordered_map<std::string_view, int> ids_;       // by bytes_, without control tokens
+  std::array<std::int32_t, 256> byte_ids_{};
+  MergeTable merges_;
+};
+
+}  // namespace diecast
+
+// ---- diecast/tokens/detokenizer.hpp
+// From ids back to text, token by token. A character may be spread over tokens: a stream shows it when it is whole, never half.
+// Each maximal invalid part becomes one U+FFFD, as soon as it is known that nothing can mend it. All deltas joined are the text of the whole list.
+
+namespace diecast {
+
+class StreamDecoder {
+ public:
+  // The tokenizer must live as long as the decoder.
+  explicit StreamDecoder(const Tokenizer& tokenizer) : tokenizer_(&tokenizer), at_start_(tokenizer.strips_first_space()) {}
+
+  // The text that this token makes visible: empty, perhaps.
+  std::string next(int id) {
+    std::string_view bytes = tokenizer_->bytes(id);
+    if (at_start_ && !bytes.empty()) {
+      if (bytes.front() == ' ') bytes.remove_prefix(1);
+      at_start_ = false;
+    }
+    pending_ += bytes;
+    return take(false);
+  }
+
+  // What is left at the end: half a character becomes U+FFFD. Afterwards the decoder is as new.
+  std::string finish() {
+    std::string text = take(true);
+    at_start_ = tokenizer_->strips_first_space();
+    return text;
+  }
+
+ private:
+  std::string take(bool at_end) {
+    std::size_t whole = 0;
+    while (whole < pending_.size()) {
+      const Utf8 character = decode_utf8(pending_, whole);
+      if (character.state == Utf8State::incomplete && !at_end) break;
+      whole += character.length;
+    }
+    std::string text = replace_invalid_utf8(std::string_view(pending_).substr(0, whole));
+    pending_.erase(0, whole);
+    return text;
+  }
+
+  const Tokenizer* tokenizer_;
+  std::string pending_;  // bytes of a character that is not whole yet: at most three between calls
+  bool at_start_;        // no byte was written yet, and a leading space is to be taken off
+};
+
+inline std::string decode(const Tokenizer& tokenizer, std::span<const int> ids) {
+  StreamDecoder decoder(tokenizer);
+  std::string text;
+  for (const int id : ids) text += decoder.next(id);
+  return text + decoder.finish();
+}
+
+}  // namespace diecast
+
+// ---- diecast/tokens/make_tokenizer.hpp
+// From the tables of a model file to a tokenizer that encodes.
+
+namespace diecast {
+
+inline std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerTables& tables) {
+  if (tables.family == TokenizerTables::Family::sentencepiece) {
+    throw Error("the tokenizer is SentencePiece: include <diecast/sentencepiece.hpp> and call make_any_tokenizer");
+  }
+  return std::make_shared<const ByteLevelBpe>(tables);
 }
 
 }  // namespace diecast
@@ -493,6 +10004,12 @@ class BlockTable {
     return s.length++;
   }
 
+  // How many new blocks `tokens` more positions of this sequence would take.
+  int blocks_needed(int sequence, int tokens) const {
+    const Sequence& s = at(sequence);
+    return (s.length + tokens + block_tokens - 1) / block_tokens - static_cast<int>(s.blocks.size());
+  }
+
   // Forgets all positions from `length` on.
   void truncate(int sequence, int length) {
     Sequence& s = at(sequence);
@@ -541,6 +10058,8 @@ class BlockTable {
 // ---- diecast/backend/rows.hpp
 // What a backend is given: packed token rows. Padding, masks and batches end at the door (door.hpp); no backend ever sees a pad.
 
+#include <map>
+
 namespace diecast {
 
 struct Row {
@@ -549,6 +10068,27 @@ struct Row {
   int sequence;  // a handle of the context's block table
   bool logits;   // whether this row's next-token logits are asked for
 };
+
+// Refuses what no backend could run, before any work: ids outside the vocabulary, positions that do not continue their sequence
+// or lie beyond the context, and rows that do not fit the cache.
+inline void check_rows(const Spec& spec, const BlockTable& table, std::span<const Row> rows) {
+  std::map<int, int> added;  // tokens by sequence
+  for (const Row& row : rows) {
+    if (row.id < 0 || row.id >= spec.vocab)
+      throw Error("token id " + std::to_string(row.id) + " is outside the vocabulary of " + std::to_string(spec.vocab));
+    if (!table.alive(row.sequence)) throw Error("there is no sequence " + std::to_string(row.sequence), Blame::program);
+    const int expected = table.length(row.sequence) + added[row.sequence]++;
+    if (row.position != expected)
+      throw Error("sequence " + std::to_string(row.sequence) + " continues at position " + std::to_string(expected) + ", not " + std::to_string(row.position), Blame::program);
+    if (row.position >= spec.context)
+      throw Error("position " + std::to_string(row.position) + " lies beyond the context of " + std::to_string(spec.context) + " tokens");
+  }
+  int needed = 0;
+  for (const auto& [sequence, tokens] : added) needed += table.blocks_needed(sequence, tokens);
+  if (needed > table.free_blocks())
+    throw Error("the cache is full: " + std::to_string(needed) + " more blocks of " + std::to_string(BlockTable::block_tokens) + " tokens are needed, " +
+                std::to_string(table.free_blocks()) + " are free");
+}
 
 }  // namespace diecast
 
@@ -585,6 +10125,632 @@ class Backend {
   virtual const Spec& spec() const = 0;
   // tokens: positions that all sequences of the context may hold together, rounded up to whole blocks.
   virtual std::unique_ptr<Context> open(int tokens) const = 0;
+};
+
+}  // namespace diecast
+
+// ---- diecast/backend/door.hpp
+// Where padding ends: a batch with an attention mask comes in, packed rows of the valid tokens go to the backend, and the logits of
+// each sequence's last valid position come out. Positions count valid tokens only, so padding on either side changes nothing.
+
+namespace diecast {
+
+struct PaddedBatch {
+  std::span<const int> input_ids;       // [batch, length]
+  std::span<const int> attention_mask;  // [batch, length], 1: a token, 0: padding
+  int batch;
+  int length;
+};
+
+namespace detail {
+
+inline void check_shape(const PaddedBatch& padded) {
+  if (padded.batch < 1 || padded.length < 1)
+    throw Error("a batch needs at least one row and one column, not " + std::to_string(padded.batch) + " and " + std::to_string(padded.length));
+  const auto cells = static_cast<std::size_t>(padded.batch) * static_cast<std::size_t>(padded.length);
+  if (padded.input_ids.size() != cells || padded.attention_mask.size() != cells)
+    throw Error("a batch of " + std::to_string(padded.batch) + " x " + std::to_string(padded.length) + " needs as many ids and mask values, not " +
+                std::to_string(padded.input_ids.size()) + " and " + std::to_string(padded.attention_mask.size()));
+}
+
+}  // namespace detail
+
+// The column of each row's last valid token. A row that is all padding is an error.
+inline std::vector<int> last_valid(const PaddedBatch& padded) {  // [batch]
+  detail::check_shape(padded);
+  std::vector<int> last;
+  for (int row = 0; row < padded.batch; ++row) {
+    int found = -1;
+    for (int column = 0; column < padded.length; ++column) {
+      const int mask = padded.attention_mask[static_cast<std::size_t>(row) * static_cast<std::size_t>(padded.length) + static_cast<std::size_t>(column)];
+      if (mask != 0 && mask != 1)
+        throw Error("attention_mask holds " + std::to_string(mask) + " at row " + std::to_string(row) + ", column " + std::to_string(column) + "; it may hold 0 and 1");
+      if (mask == 1) found = column;
+    }
+    if (found < 0) throw Error("row " + std::to_string(row) + " of the batch is all padding");
+    last.push_back(found);
+  }
+  return last;
+}
+
+// The valid tokens of each row, in order.
+inline std::vector<std::vector<int>> unpad(const PaddedBatch& padded) {
+  (void)last_valid(padded);
+  std::vector<std::vector<int>> sequences(static_cast<std::size_t>(padded.batch));
+  for (std::size_t cell = 0; cell < padded.input_ids.size(); ++cell)
+    if (padded.attention_mask[cell] == 1) sequences[cell / static_cast<std::size_t>(padded.length)].push_back(padded.input_ids[cell]);
+  return sequences;
+}
+
+// The rows that continue each sequence by its tokens; the last row of each asks for logits.
+inline std::vector<Row> pack(const BlockTable& table, std::span<const int> sequences, std::span<const std::vector<int>> tokens) {
+  std::vector<Row> rows;
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    int position = table.length(sequences[s]);
+    for (std::size_t i = 0; i < tokens[s].size(); ++i) rows.push_back({tokens[s][i], position++, sequences[s], i + 1 == tokens[s].size()});
+  }
+  return rows;
+}
+
+struct BatchResult {
+  std::vector<int> sequences;  // [batch] handles in the context's table, to decode on
+  Logits logits;               // [batch, vocab], of each row's last valid position
+};
+
+// Prefill of a padded batch, all at once.
+inline BatchResult prefill(Context& context, const PaddedBatch& padded) {
+  const std::vector<std::vector<int>> tokens = unpad(padded);
+  std::vector<int> sequences;
+  try {
+    for (std::size_t row = 0; row < tokens.size(); ++row) sequences.push_back(context.table().add());
+    const Logits logits = context.forward(pack(context.table(), sequences, tokens));
+    return {std::move(sequences), logits};
+  } catch (...) {
+    for (int sequence : sequences) context.table().remove(sequence);
+    throw;
+  }
+}
+
+}  // namespace diecast
+
+// ---- diecast/sample/options.hpp
+// How a token is chosen: the numbers of one request, and the sentences that refuse impossible ones.
+// Temperature 0 is greedy, and greedy is what nobody asked otherwise gets. Names are those of generation_config.json and OpenAI's API.
+
+namespace diecast {
+
+// Two camps exist. Hugging Face divides by the temperature, then filters; llama.cpp filters, then divides.
+enum class FilterOrder { temperature_first, temperature_last };
+
+struct SamplingOptions {
+  double temperature = 0;         // 0: greedy
+  int top_k = 0;                  // the k likeliest; 0 or -1: all
+  double top_p = 1;               // the smallest set of likeliest tokens whose mass is >= top_p; 1: all
+  double min_p = 0;               // at least min_p times as likely as the likeliest; 0: all
+  double repetition_penalty = 1;  // over prompt and answer, as Hugging Face: z / r where z > 0, z * r elsewhere
+  double presence_penalty = 0;    // over the answer, as OpenAI: z - presence for a token that occurred
+  double frequency_penalty = 0;   // over the answer, as OpenAI: z - frequency * occurrences
+  std::optional<std::uint64_t> seed{};  // absent: a new one for every answer
+  FilterOrder order = FilterOrder::temperature_first;
+
+  bool greedy() const { return temperature == 0; }
+  bool penalises() const { return repetition_penalty != 1 || presence_penalty != 0 || frequency_penalty != 0; }
+};
+
+namespace detail {
+
+inline std::string spell(double value) {  // the shortest decimal that reads back as this value
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  return std::string(text, end);
+}
+
+inline void check_range(const char* name, double value, double least, double most) {
+  if (!(value >= least && value <= most))  // so that NaN fails
+    throw Error(std::string(name) + " is " + spell(value) + " but must lie between " + spell(least) + " and " + spell(most));
+}
+
+}  // namespace detail
+
+inline void check(const SamplingOptions& options) {
+  if (!(options.temperature >= 0 && std::isfinite(options.temperature)))
+    throw Error("temperature is " + detail::spell(options.temperature) + " but must be 0 or a positive number");
+  if (options.top_k < -1) throw Error("top_k is " + std::to_string(options.top_k) + " but must be positive, or 0 or -1 to switch it off");
+  detail::check_range("top_p", options.top_p, 0, 1);
+  detail::check_range("min_p", options.min_p, 0, 1);
+  if (!(options.repetition_penalty > 0 && std::isfinite(options.repetition_penalty)))
+    throw Error("repetition_penalty is " + detail::spell(options.repetition_penalty) + " but must be a positive number");
+  detail::check_range("presence_penalty", options.presence_penalty, -2, 2);
+  detail::check_range("frequency_penalty", options.frequency_penalty, -2, 2);
+}
+
+}  // namespace diecast
+
+// ---- diecast/sample/defaults.hpp
+// Who decides how tokens are chosen: the user over the model's file over greedy, field by field.
+// A seed or a penalty alone does not switch sampling on; temperature, top_k, top_p and min_p do.
+
+namespace diecast {
+
+// What the user said; absent: nothing.
+struct SamplingChoice {
+  bool greedy = false;
+  std::optional<double> temperature{}, top_p{}, min_p{}, repetition_penalty{}, presence_penalty{}, frequency_penalty{};
+  std::optional<int> top_k{};
+  std::optional<std::uint64_t> seed{};
+  std::optional<FilterOrder> order{};
+};
+
+// The file's do_sample decides whether its numbers sample; where it is absent, they do as soon as there is one.
+inline SamplingOptions resolve(const SamplingChoice& user, const GenerationDefaults& file) {
+  const bool user_samples = user.temperature || user.top_k || user.top_p || user.min_p;
+  const bool file_samples = file.do_sample.value_or(file.temperature || file.top_k || file.top_p || file.min_p);
+  if (user.greedy && user.temperature.value_or(0) != 0)
+    throw Error("greedy and temperature " + detail::spell(*user.temperature) + " exclude each other");
+
+  SamplingOptions options;
+  options.temperature = user.greedy                    ? 0
+                        : user_samples || file_samples ? user.temperature.value_or(file.temperature.value_or(1))
+                                                       : 0;
+  options.top_k = user.top_k.value_or(file.top_k.value_or(options.top_k));
+  options.top_p = user.top_p.value_or(file.top_p.value_or(options.top_p));
+  options.min_p = user.min_p.value_or(file.min_p.value_or(options.min_p));
+  options.repetition_penalty = user.repetition_penalty.value_or(file.repetition_penalty.value_or(options.repetition_penalty));
+  options.presence_penalty = user.presence_penalty.value_or(options.presence_penalty);
+  options.frequency_penalty = user.frequency_penalty.value_or(options.frequency_penalty);
+  options.seed = user.seed;
+  options.order = user.order.value_or(options.order);
+  check(options);
+  return options;
+}
+
+inline constexpr int default_max_tokens = 256;
+
+inline int resolve_max_tokens(std::optional<int> user, const GenerationDefaults& file) {
+  return user.value_or(file.max_new_tokens.value_or(default_max_tokens));
+}
+
+}  // namespace diecast
+
+// ---- diecast/sample/rank.hpp
+// The order of likelihood that every cut uses: larger logit first, among equals the lowest id. So a cut keeps exactly as many as it says.
+
+namespace diecast {
+
+struct ByRank {
+  std::span<const float> logits;
+  bool operator()(int a, int b) const {
+    const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+    return x != y ? x > y : a < b;
+  }
+};
+
+// The ids of the k first in rank, in no order; fewer where fewer are above -inf. No NaN may be among the logits.
+// One pass: a bar that rises with the kth best so far lets only few ids through.
+inline void first_in_rank(std::span<const float> logits, std::size_t k, std::vector<int>& ids) {
+  ids.clear();
+  if (k == 0) return;
+  const ByRank rank{logits};
+  const std::size_t room = k < logits.size() / 2 ? std::max<std::size_t>(2 * k, 64) : logits.size() + 1;
+  float bar = -std::numeric_limits<float>::infinity();
+  const auto cut = [&] {
+    const auto last = ids.begin() + static_cast<std::ptrdiff_t>(k) - 1;
+    std::nth_element(ids.begin(), last, ids.end(), rank);
+    bar = logits[static_cast<std::size_t>(*last)];
+    ids.resize(k);
+  };
+  for (std::size_t id = 0; id < logits.size(); ++id) {
+    if (!(logits[id] > bar)) continue;  // an equal one that comes later ranks behind
+    ids.push_back(static_cast<int>(id));
+    if (ids.size() == room) cut();
+  }
+  if (ids.size() > k) cut();
+}
+
+}  // namespace diecast
+
+// ---- diecast/sample/logprobs.hpp
+// Log-probabilities of the model: before penalties, temperature and filters. Never -inf, never NaN, so that they fit into JSON.
+
+namespace diecast {
+
+// log(sum of exp(z)), with the maximum taken off first so that nothing overflows and not everything underflows; summed by ascending id.
+inline double log_sum_exp(std::span<const float> logits) {
+  double max = -std::numeric_limits<double>::infinity();
+  for (const float z : logits) max = (std::max)(max, static_cast<double>(z));
+  if (max == -std::numeric_limits<double>::infinity()) return max;
+  double sum = 0;
+  for (const float z : logits) sum += std::exp(static_cast<double>(z) - max);
+  return max + std::log(sum);
+}
+
+struct TokenLogprob {
+  int id;
+  double logprob;
+};
+
+struct TokenLogprobs {
+  int id;          // the token that was chosen
+  double logprob;  // its log-probability
+  std::vector<TokenLogprob> top;  // the likeliest in order of rank, those without any probability left out
+};
+
+// Of the chosen id and of the `top` likeliest among the first `vocabulary` ids. All rows count in the sum: they are the model's.
+inline TokenLogprobs token_logprobs(std::span<const float> logits, int vocabulary, int id, int top) {
+  const double sum = log_sum_exp(logits);
+  const auto logprob = [&](int of) { return static_cast<double>(logits[static_cast<std::size_t>(of)]) - sum; };
+  const auto known = logits.first((std::min)(logits.size(), static_cast<std::size_t>((std::max)(vocabulary, 0))));
+  std::vector<int> ids;
+  first_in_rank(known, static_cast<std::size_t>((std::max)(top, 0)), ids);
+  std::sort(ids.begin(), ids.end(), ByRank{known});
+  TokenLogprobs result{id, logprob(id), {}};
+  for (const int best : ids) result.top.push_back({best, logprob(best)});
+  return result;
+}
+
+}  // namespace diecast
+
+// ---- diecast/sample/philox.hpp
+// Philox4x32-10: random bits as a pure function of a counter and a key, so that nobody's draw depends on who drew before.
+// Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+
+namespace diecast {
+
+constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t even = std::uint64_t{0xD2511F53} * counter[0];
+    const std::uint64_t odd = std::uint64_t{0xCD9E8D57} * counter[2];
+    counter = {static_cast<std::uint32_t>(odd >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(odd),
+               static_cast<std::uint32_t>(even >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(even)};
+    key[0] += 0x9E3779B9;  // golden ratio
+    key[1] += 0xBB67AE85;  // sqrt(3) - 1
+  }
+  return counter;
+}
+
+}  // namespace diecast
+
+// ---- diecast/sample/draw.hpp
+// The draw: argmax over the kept ids of z/T + G(seed, choice, step, id), G Gumbel noise. It picks each id with its softmax probability
+// (Gumbel 1954; "the Gumbel-max trick") and sums nothing, so no order of summation, batch or thread can change it.
+
+namespace diecast {
+
+// Logits as distances from the best one, divided by the temperature: 0 for the best, negative for all others.
+// The maximum is taken off before dividing, so that a tiny temperature gives -inf and never inf - inf.
+struct Relative {
+  std::span<const float> logits;
+  double max;
+  double temperature;
+  double operator()(int id) const { return (static_cast<double>(logits[static_cast<std::size_t>(id)]) - max) / temperature; }
+};
+
+class GumbelNoise {
+ public:
+  GumbelNoise(std::uint64_t seed, std::uint32_t choice, std::uint32_t step)
+      : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}, choice_(choice), step_(step) {}
+
+  // In (0, 1): the centre of one of 2^32 equal parts. One Philox block serves four neighbouring ids.
+  double uniform(int id) {
+    const auto index = static_cast<std::uint32_t>(id);
+    if (!filled_ || index / 4 != block_) {
+      block_ = index / 4;
+      filled_ = true;
+      bits_ = philox4x32({block_, step_, choice_, 0}, key_);
+    }
+    return (bits_[index % 4] + 0.5) * 0x1p-32;
+  }
+  static double gumbel(double uniform) { return -std::log(-std::log(uniform)); }
+
+ private:
+  std::array<std::uint32_t, 2> key_;
+  std::uint32_t choice_, step_;
+  std::array<std::uint32_t, 4> bits_{};
+  std::uint32_t block_ = 0;
+  bool filled_ = false;
+};
+
+// The id drawn from a set that is not empty; among equal scores the lowest.
+inline int draw(std::span<const int> ids, const Relative& relative, GumbelNoise noise) {
+  constexpr double most_noise = 22.88;  // a little over gumbel(1 - 2^-33)
+  int best = ids.front();
+  double best_score = -std::numeric_limits<double>::infinity();
+  double least_uniform = 0;  // below it no id can win, for relative() is at most 0: spares two logarithms for nearly every id
+  for (const int id : ids) {
+    const double value = relative(id);
+    if (value + most_noise < best_score) continue;
+    const double uniform = noise.uniform(id);
+    if (uniform < least_uniform) continue;
+    const double score = value + GumbelNoise::gumbel(uniform);
+    if (score > best_score || (score == best_score && id < best)) {
+      best = id;
+      best_score = score;
+      least_uniform = std::exp(-std::exp(-score)) - 1e-12;  // the margin covers the rounding of exp
+    }
+  }
+  return best;
+}
+
+}  // namespace diecast
+
+// ---- diecast/sample/filters.hpp
+// Filters narrow a set of ids: top-p (Holtzman et al. 2020, nucleus sampling) and min-p (Nguyen et al. 2024). Top-k is first_in_rank().
+// Masses are whole numbers of 2^-42 of the likeliest token's, so their sums are exact: no order of summation can move the cut.
+
+namespace diecast {
+
+namespace detail {
+
+inline constexpr double negligible = -30;  // exp(-30) * 2^42 rounds to 0; up to 2^22 ids the sum fits 64 bits
+
+inline std::uint64_t mass(double relative) {
+  return relative < negligible ? 0 : static_cast<std::uint64_t>(std::exp(relative) * 0x1p42 + 0.5);
+}
+
+inline constexpr std::size_t mass_buckets = 240;  // 8 for each unit of the exponent
+
+inline std::size_t mass_bucket(double relative) {
+  return relative <= negligible ? mass_buckets - 1 : (std::min)(static_cast<std::size_t>(-relative * 8), mass_buckets - 1);
+}
+
+}  // namespace detail
+
+// Keeps the smallest set of likeliest ids whose mass is >= top_p of the mass of all given; never empty.
+// Ids fall into buckets of likelihood first; the bucket where the mass is reached is halved until little is left to sort: linear time.
+inline void keep_top_p(std::vector<int>& ids, const Relative& relative, double top_p) {
+  if (top_p >= 1) return;
+  std::array<std::uint64_t, detail::mass_buckets> bucket_mass{};
+  std::uint64_t total = 0;
+  for (const int id : ids) {
+    const double value = relative(id);
+    const std::uint64_t mass = detail::mass(value);
+    bucket_mass[detail::mass_bucket(value)] += mass;
+    total += mass;
+  }
+  const double wanted = top_p * static_cast<double>(total);
+  std::uint64_t kept_mass = 0;
+  std::size_t reached = 0;
+  while (reached + 1 < detail::mass_buckets && static_cast<double>(kept_mass + bucket_mass[reached]) < wanted) kept_mass += bucket_mass[reached++];
+
+  const auto first = std::partition(ids.begin(), ids.end(), [&](int id) { return detail::mass_bucket(relative(id)) < reached; });
+  auto last = std::partition(first, ids.end(), [&](int id) { return detail::mass_bucket(relative(id)) == reached; });
+  auto next = first;
+  while (last - next > 64) {
+    const auto middle = next + (last - next) / 2;
+    std::nth_element(next, middle, last, ByRank{relative.logits});
+    std::uint64_t half = 0;
+    for (auto id = next; id != middle; ++id) half += detail::mass(relative(*id));
+    if (static_cast<double>(kept_mass + half) < wanted) {
+      kept_mass += half;
+      next = middle;
+    } else {
+      last = middle;
+    }
+  }
+  std::sort(next, last, ByRank{relative.logits});
+  while (next != last && (next == ids.begin() || static_cast<double>(kept_mass) < wanted)) kept_mass += detail::mass(relative(*next++));
+  ids.erase(next, ids.end());
+}
+
+// Keeps the ids that are at least min_p times as likely as the likeliest of all.
+inline void keep_min_p(std::vector<int>& ids, const Relative& relative, double min_p) {
+  if (min_p <= 0) return;
+  const double least = std::log(min_p);
+  std::erase_if(ids, [&](int id) { return relative(id) < least; });
+}
+
+}  // namespace diecast
+
+// ---- diecast/sample/penalties.hpp
+// Penalties make tokens that occurred before less likely. Repetition (Keskar et al. 2019, CTRL) looks at prompt and answer and counts a token
+// once, as Hugging Face does; presence and frequency look at the answer alone, as OpenAI documents them.
+
+namespace diecast {
+
+class History {
+ public:
+  void prompt(std::span<const int> ids) {
+    for (const int id : ids) in_answer_.try_emplace(id, 0);
+  }
+  void answer(int id) { ++in_answer_[id]; }
+
+  // Changes the logits of the ids that occurred, in the design's order: repetition, presence, frequency.
+  void apply(const SamplingOptions& options, std::span<float> logits) const {
+    for (const auto& [id, count] : in_answer_) {
+      if (id < 0 || static_cast<std::size_t>(id) >= logits.size()) continue;
+      float& logit = logits[static_cast<std::size_t>(id)];
+      if (logit == -std::numeric_limits<float>::infinity()) continue;
+      double z = logit;
+      z = z > 0 ? z / options.repetition_penalty : z * options.repetition_penalty;
+      if (count > 0) z -= options.presence_penalty + options.frequency_penalty * count;
+      constexpr double most = (std::numeric_limits<float>::max)();  // a tiny penalty must not make an infinity
+      logit = static_cast<float>(std::clamp(z, -most, most));
+    }
+  }
+
+ private:
+  std::map<int, int> in_answer_;  // id -> occurrences in the answer; 0: only in the prompt
+};
+
+}  // namespace diecast
+
+// ---- diecast/sample/sampler.hpp
+// Step 6: from the logits of one position to one token id. The order is the design's: penalties, temperature, top-k, top-p, min-p, the draw.
+// A sampler belongs to one answer: it counts the steps and remembers what occurred.
+
+#include <random>
+
+namespace diecast {
+
+class Sampler {
+ public:
+  // vocabulary: how many ids the tokenizer has; logits beyond them are never looked at.
+  // choice: which of several answers to one request this is.
+  Sampler(const SamplingOptions& options, int vocabulary, std::span<const int> prompt = {}, std::uint32_t choice = 0)
+      : options_(options), vocabulary_(vocabulary), choice_(choice) {
+    check(options);
+    if (vocabulary < 1) throw Error("there is no token to choose: the vocabulary holds " + std::to_string(vocabulary), Blame::program);
+    if (options.seed) {
+      seed_ = *options.seed;
+    } else if (!options.greedy()) {
+      std::random_device device;
+      seed_ = (std::uint64_t{device()} << 32) | device();
+    }
+    if (options.penalises()) history_.prompt(prompt);
+  }
+
+  // The next token of the answer, given the model's logits [vocab].
+  int sample(std::span<const float> logits) {
+    auto row = logits.first((std::min)(logits.size(), static_cast<std::size_t>(vocabulary_)));
+    int best = likeliest(row);
+    if (options_.penalises()) {
+      penalised_.assign(row.begin(), row.end());
+      history_.apply(options_, penalised_);
+      row = penalised_;
+      best = likeliest(row);
+    }
+    const int id = options_.greedy() || options_.top_k == 1 ? best : drawn(row, best);
+    if (options_.penalises()) history_.answer(id);
+    ++step_;
+    return id;
+  }
+
+  std::uint32_t step() const { return step_; }  // tokens sampled so far
+  std::uint64_t seed() const { return seed_; }  // the request's, or the one that was made up
+
+ private:
+  // The id of the largest logit, the lowest of equals. One pass also finds what is no number.
+  int likeliest(std::span<const float> row) const {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    float max = -infinity;
+    int best = -1;
+    bool numbers = true;
+    for (std::size_t id = 0; id < row.size(); ++id) {
+      numbers = numbers && row[id] < infinity;  // NaN fails
+      if (row[id] > max) {
+        max = row[id];
+        best = static_cast<int>(id);
+      }
+    }
+    if (!numbers) {
+      const auto wrong = std::find_if_not(row.begin(), row.end(), [](float z) { return z < infinity; });
+      throw Error("the logits of step " + std::to_string(step_) + " hold " + (*wrong == infinity ? "infinity" : "NaN") + " at id " +
+                      std::to_string(wrong - row.begin()), Blame::program);
+    }
+    if (best < 0) throw Error("the logits of step " + std::to_string(step_) + " leave no token that can be drawn", Blame::program);
+    return best;
+  }
+
+  int drawn(std::span<const float> row, int best) {
+    const double max = row[static_cast<std::size_t>(best)];
+    const Relative tempered{row, max, options_.temperature};
+    const Relative filtered{row, max, options_.order == FilterOrder::temperature_first ? options_.temperature : 1};
+    if (options_.top_k > 0 && static_cast<std::size_t>(options_.top_k) < row.size()) {
+      first_in_rank(row, static_cast<std::size_t>(options_.top_k), kept_);
+    } else {
+      kept_.resize(row.size());
+      std::iota(kept_.begin(), kept_.end(), 0);
+      std::erase_if(kept_, [&](int id) { return row[static_cast<std::size_t>(id)] == -std::numeric_limits<float>::infinity(); });
+    }
+    keep_top_p(kept_, filtered, options_.top_p);
+    keep_min_p(kept_, filtered, options_.min_p);
+    return draw(kept_, tempered, GumbelNoise(seed_, choice_, step_));
+  }
+
+  SamplingOptions options_;
+  int vocabulary_;
+  std::uint32_t choice_;
+  std::uint32_t step_ = 0;
+  std::uint64_t seed_ = 0;
+  History history_;
+  std::vector<float> penalised_;
+  std::vector<int> kept_;
+};
+
+}  // namespace diecast
+
+// ---- diecast/generate/stop.hpp
+// Why an answer ends, and the search for stop strings in text that arrives in pieces: what may be the beginning of a stop string
+// is held back until it is known. All strings are followed at once (Knuth, Morris, Pratt 1977), so the time is linear and the cut
+// does not depend on how the text was split. The string that is complete first ends the answer; of several complete at once, the longest.
+
+namespace diecast {
+
+enum class FinishReason {
+  stop,       // an end-of-sequence token or a stop string
+  length,     // max_tokens or the context
+  cancelled,  // the caller went away
+};
+
+constexpr std::string_view name(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::stop: return "stop";
+    case FinishReason::length: return "length";
+    case FinishReason::cancelled: return "cancelled";
+  }
+  return "?";
+}
+
+class StopStrings {
+ public:
+  explicit StopStrings(std::vector<std::string> strings) {
+    for (std::string& text : strings) {
+      if (text.empty()) throw Error("a stop string is empty");
+      if ((static_cast<unsigned char>(text.front()) & 0xC0) == 0x80)  // else a cut could leave half a character
+        throw Error("a stop string begins in the middle of a UTF-8 character");
+      patterns_.emplace_back(std::move(text));
+    }
+  }
+
+  // Takes the next text; returns what is now certain to belong to the answer.
+  std::string push(std::string_view text) {
+    if (stopped_) return {};
+    for (const char byte : text) {
+      held_.push_back(byte);
+      std::size_t complete = 0;
+      for (Pattern& pattern : patterns_)
+        if (pattern.step(byte)) complete = (std::max)(complete, pattern.text.size());
+      if (complete > 0) {
+        stopped_ = true;
+        held_.resize(held_.size() - complete);
+        return std::exchange(held_, {});
+      }
+    }
+    std::size_t possible = 0;
+    for (const Pattern& pattern : patterns_) possible = (std::max)(possible, pattern.matched);
+    std::string certain = held_.substr(0, held_.size() - possible);
+    held_.erase(0, certain.size());
+    return certain;
+  }
+
+  // No text follows: the rest.
+  std::string finish() { return std::exchange(held_, {}); }
+
+  bool stopped() const { return stopped_; }
+
+ private:
+  struct Pattern {
+    explicit Pattern(std::string pattern) : text(std::move(pattern)), border(text.size() + 1, 0) {
+      for (std::size_t i = 1, k = 0; i < text.size(); ++i) {
+        while (k > 0 && text[i] != text[k]) k = border[k];
+        if (text[i] == text[k]) ++k;
+        border[i + 1] = k;
+      }
+    }
+    // Whether this byte completes the string.
+    bool step(char byte) {
+      while (matched > 0 && text[matched] != byte) matched = border[matched];
+      if (text[matched] == byte) ++matched;
+      return matched == text.size();
+    }
+    std::string text;
+    std::vector<std::size_t> border;  // [n]: the longest proper prefix of the first n bytes that also ends them
+    std::size_t matched = 0;          // bytes of the string that the text so far ends with
+  };
+
+  std::vector<Pattern> patterns_;
+  std::string held_;
+  bool stopped_ = false;
 };
 
 }  // namespace diecast
@@ -664,5 +10830,431 @@ class Trace {
   std::vector<Span> spans_;
   std::size_t running_ = none;
 };
+
+}  // namespace diecast
+
+// ---- diecast/trace/timing.hpp
+// The time to the first token, stage by stage. Whole nanoseconds of stages that touch: their sum is the total, exactly.
+
+namespace diecast {
+
+struct StageTime {
+  std::string name;  // load, template, tokenize, queue, prefill, sample, send
+  std::int64_t ns;
+};
+
+struct Timing {
+  std::vector<StageTime> stages;  // in order of appearance; what did not happen is absent
+  std::int64_t ttft_ns = 0;
+  std::optional<double> decode_per_token_ns{};  // absent where there were fewer than two tokens
+};
+
+// The stages up to the first `decode`, those of one name together.
+inline Timing time_to_first_token(const Trace& trace) {
+  Timing timing;
+  for (const Trace::Span& span : trace.spans()) {
+    if (!span.stage) continue;
+    if (span.name == "decode") break;
+    const std::int64_t length = span.end - span.begin;
+    timing.ttft_ns += length;
+    bool known = false;
+    for (StageTime& stage : timing.stages)
+      if (stage.name == span.name) {
+        stage.ns += length;
+        known = true;
+      }
+    if (!known) timing.stages.push_back({span.name, length});
+  }
+  return timing;
+}
+
+}  // namespace diecast
+
+// ---- diecast/generate/answer.hpp
+// What is asked of a session and what comes back.
+
+namespace diecast {
+
+struct Request {
+  std::variant<PromptText, std::vector<int>> prompt;  // text is tokenized and gets its one BOS; ids are taken as they are
+  SamplingOptions sampling{};
+  int max_tokens = 256;
+  std::vector<std::string> stop{};
+  std::optional<int> logprobs{};  // how many of the likeliest to report beside each chosen token; absent: no log-probabilities
+  std::uint32_t choice = 0;       // which of several answers to the same request: it moves the draw
+};
+
+struct Usage {
+  int prompt_tokens = 0;
+  int completion_tokens = 0;  // every sampled id, the stopping one too
+  int cached_tokens = 0;      // of the prompt: taken from the cache, not computed
+};
+
+// One sampled token on its way out. The texts of all pieces joined are the answer's text.
+struct Piece {
+  int index;              // in the answer, from 0
+  int id;
+  std::string_view text;  // what has become visible: often the token's text, empty while a character or a stop string is incomplete
+  const TokenLogprobs* logprobs;  // null where none were asked for
+};
+
+struct Answer {
+  std::string text;
+  std::vector<int> ids;
+  std::vector<int> prompt_ids;
+  FinishReason finish_reason = FinishReason::length;
+  Usage usage;
+  std::vector<TokenLogprobs> logprobs;  // one for each id, where they were asked for
+  Timing timing;
+};
+
+}  // namespace diecast
+
+// ---- diecast/generate/session.hpp
+// Step 7 for one sequence: prefill in chunks, then a token at a time until something stops it. A session keeps the K and V of its last
+// turn, so that a conversation computes only what is new. It belongs to one thread; backend and tokenizer are shared.
+// Whatever throws (the backend, a callback) leaves the session usable: what the cache holds is known at every moment.
+
+#include <stop_token>
+
+namespace diecast {
+
+struct SessionOptions {
+  std::optional<int> context{};  // tokens of prompt and answer together; absent: all that the model can hold
+  int chunk = 256;               // rows of one prefill step: bounds scratch memory, changes no result
+};
+
+class Session {
+ public:
+  using OnPiece = std::function<void(const Piece&)>;
+
+  // eos: every id that ends an answer, of all sources; the tokenizer's own joins them.
+  Session(std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer, std::vector<int> eos, SessionOptions options = {})
+      : backend_(std::move(backend)), tokenizer_(std::move(tokenizer)), eos_(std::move(eos)), chunk_(options.chunk) {
+    const int most = backend_->spec().context;
+    context_tokens_ = options.context.value_or(most);
+    if (context_tokens_ < 1 || context_tokens_ > most)
+      throw Error("a context of " + std::to_string(context_tokens_) + " tokens was asked, this model holds 1 to " + std::to_string(most));
+    if (chunk_ < 1) throw Error("prefill in chunks of " + std::to_string(chunk_) + " rows is impossible");
+    if (tokenizer_->eos) eos_.push_back(*tokenizer_->eos);
+    context_ = backend_->open(context_tokens_);
+    sequence_ = context_->table().add();
+  }
+
+  // Answers. on_piece sees every token as it comes; without it the answer counts as not streamed, and is one long `send`.
+  // The trace's stages go on with [tokenize,] prefill, sample, send, and one decode for each token after the first visible text.
+  // `send` lasts until there is something to see: further tokens that it takes are inner spans of it. The last stage is ended on return.
+  Answer generate(const Request& request, const OnPiece& on_piece = {}, std::stop_token cancel = {}, Trace* trace = nullptr) {
+    if (request.max_tokens < 1) throw Error("max_tokens is " + std::to_string(request.max_tokens) + " but must be at least 1");
+    if (request.logprobs && *request.logprobs < 0) throw Error("logprobs is " + std::to_string(*request.logprobs) + " but cannot be negative");
+    Trace own;  // stages are always timed; inner spans only where somebody looks
+    const Turn turn{request, on_piece, cancel, trace ? *trace : own, trace};
+    const StageEnd end{turn.stages};
+
+    Answer answer;
+    answer.prompt_ids = prompt_ids(turn);
+    answer.usage.prompt_tokens = static_cast<int>(answer.prompt_ids.size());
+    if (answer.prompt_ids.empty()) throw Error("the prompt has no tokens");
+    if (answer.usage.prompt_tokens > context_tokens_)
+      throw Error("the prompt has " + std::to_string(answer.usage.prompt_tokens) + " tokens, the context holds " + std::to_string(context_tokens_));
+    const std::optional<double> per_token = run(turn, answer);
+    answer.usage.completion_tokens = static_cast<int>(answer.ids.size());
+    turn.stages.end_stage();
+    answer.timing = time_to_first_token(turn.stages);
+    answer.timing.decode_per_token_ns = per_token;
+    return answer;
+  }
+
+  int context_tokens() const { return context_tokens_; }
+  // The ids whose K and V the cache holds.
+  const std::vector<int>& cached_ids() const { return cached_; }
+  // Forgets the conversation.
+  void reset() {
+    cached_.clear();
+    context_->table().truncate(sequence_, 0);
+  }
+
+ private:
+  struct Turn {
+    const Request& request;
+    const OnPiece& on_piece;
+    const std::stop_token& cancel;
+    Trace& stages;
+    Trace* inner;
+  };
+  struct StageEnd {
+    Trace& trace;
+    ~StageEnd() { trace.end_stage(); }
+  };
+
+  std::vector<int> prompt_ids(const Turn& turn) const {
+    if (const auto* ids = std::get_if<std::vector<int>>(&turn.request.prompt)) return *ids;
+    turn.stages.stage("tokenize");
+    std::vector<int> ids = tokenizer_->encode(std::get<PromptText>(turn.request.prompt));
+    put_bos(*tokenizer_, ids);
+    return ids;
+  }
+
+  // Fills the answer; returns the mean time of the tokens after the first, in nanoseconds.
+  std::optional<double> run(const Turn& turn, Answer& answer) {
+    StopStrings stops(turn.request.stop);
+    Sampler sampler(turn.request.sampling, vocabulary(), answer.prompt_ids, turn.request.choice);
+    StreamDecoder decoder(*tokenizer_);
+    const int room = (std::min)(turn.request.max_tokens, context_tokens_ - answer.usage.prompt_tokens);
+
+    turn.stages.stage("prefill");
+    answer.finish_reason = FinishReason::length;
+    if (room == 0) return {};
+    answer.usage.cached_tokens = keep_common(answer.prompt_ids);
+    std::optional<Logits> logits = prefill(turn, answer.prompt_ids);
+    std::int64_t first_token = 0, last_token = 0;
+    bool seen = false;  // whether the time to the first token is over
+
+    for (int index = 0; logits; ++index) {
+      if (index == 0) turn.stages.stage("sample");
+      const int id = choose(turn, sampler, logits->row(0), answer);
+      if (index == 0) turn.stages.stage("send");
+      const bool ends = std::find(eos_.begin(), eos_.end(), id) != eos_.end();
+      const bool full = index + 1 == room;
+      std::string text = ends ? std::string() : stops.push(decoder.next(id));
+      if ((ends || full) && !stops.stopped()) text += stops.push(decoder.finish());
+      if (ends || full) text += stops.finish();
+      if (ends || stops.stopped()) answer.finish_reason = FinishReason::stop;
+      deliver(turn, index, id, text, answer);
+
+      last_token = turn.stages.now();
+      if (index == 0) first_token = last_token;
+      if (ends || full || stops.stopped()) break;
+      seen = seen || (turn.on_piece && !text.empty());
+      if (seen) turn.stages.stage("decode", index + 1);
+      logits = decode(turn, id);
+    }
+    if (!logits) answer.finish_reason = FinishReason::cancelled;
+    if (answer.ids.size() < 2) return {};
+    return static_cast<double>(last_token - first_token) / static_cast<double>(answer.ids.size() - 1);
+  }
+
+  // Cuts the cache to what it has in common with these ids; the last one is always computed, for its logits are needed.
+  int keep_common(const std::vector<int>& ids) {
+    const auto differ = std::mismatch(cached_.begin(), cached_.end(), ids.begin(), ids.end() - 1).first;
+    const auto common = differ - cached_.begin();
+    context_->table().truncate(sequence_, static_cast<int>(common));
+    cached_.resize(static_cast<std::size_t>(common));
+    return static_cast<int>(common);
+  }
+
+  // The logits after the last id; nothing when cancelled.
+  std::optional<Logits> prefill(const Turn& turn, std::span<const int> ids) {
+    while (true) {
+      const auto count = (std::min)(static_cast<std::size_t>(chunk_), ids.size() - cached_.size());
+      const auto logits = forward(turn, ids.subspan(cached_.size(), count), cached_.size() + count == ids.size());
+      if (!logits || cached_.size() == ids.size()) return logits;
+    }
+  }
+  std::optional<Logits> decode(const Turn& turn, int id) {
+    const Trace::Scope scope(turn.inner, "forward");
+    return forward(turn, {&id, 1}, true);
+  }
+
+  // Runs these ids behind what the cache holds; nothing when cancelled. What an earlier failure left half done is cut off first.
+  std::optional<Logits> forward(const Turn& turn, std::span<const int> ids, bool asks) {
+    if (turn.cancel.stop_requested()) return {};
+    context_->table().truncate(sequence_, static_cast<int>(cached_.size()));
+    rows_.clear();
+    for (const int id : ids) rows_.push_back({id, static_cast<int>(cached_.size() + rows_.size()), sequence_, false});
+    rows_.back().logits = asks;
+    const Logits logits = context_->forward(rows_, turn.inner);
+    cached_.insert(cached_.end(), ids.begin(), ids.end());
+    return logits;
+  }
+
+  int choose(const Turn& turn, Sampler& sampler, std::span<const float> logits, Answer& answer) const {
+    const Trace::Scope scope(answer.ids.empty() ? nullptr : turn.inner, "sample");  // the first one is a stage
+    const int id = sampler.sample(logits);
+    answer.ids.push_back(id);
+    if (turn.request.logprobs) answer.logprobs.push_back(token_logprobs(logits, vocabulary(), id, *turn.request.logprobs));
+    return id;
+  }
+
+  void deliver(const Turn& turn, int index, int id, const std::string& text, Answer& answer) const {
+    answer.text += text;
+    if (!turn.on_piece) return;
+    const Trace::Scope scope(index == 0 ? nullptr : turn.inner, "send");
+    turn.on_piece({index, id, text, turn.request.logprobs ? &answer.logprobs.back() : nullptr});
+  }
+
+  int vocabulary() const { return (std::min)(tokenizer_->size(), backend_->spec().vocab); }
+
+  std::shared_ptr<const Backend> backend_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::vector<int> eos_;
+  int chunk_;
+  int context_tokens_ = 0;
+  std::unique_ptr<Context> context_;
+  int sequence_ = 0;
+  std::vector<int> cached_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace diecast
+
+// ---- diecast/generate/engine.hpp
+// A model ready to answer: what the file says, its tokenizer, its chat template, its generation defaults, and the backend that runs it.
+// Immutable and shared between threads; each conversation opens a session of its own.
+
+namespace diecast {
+
+// Refuses a file that is not the compiled model, before anything is allocated: every differing field with both values.
+inline void check_compiled(std::string_view name, const Spec& compiled, const Spec& file) {
+  const std::vector<std::string> different = differences(compiled, file);
+  if (different.empty()) return;
+  std::string sentence = "the file is not the model that this engine was compiled for (" + std::string(name) + ")";
+  for (std::size_t i = 0; i < different.size(); ++i) sentence += (i == 0 ? ": " : "; ") + different[i];
+  throw Error(sentence);
+}
+
+class Engine {
+ public:
+  Engine(Model model, std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer)
+      : model_(std::move(model)), backend_(std::move(backend)), tokenizer_(std::move(tokenizer)) {
+    if (model_.chat_template) template_.emplace(*model_.chat_template);
+  }
+
+  const Model& model() const { return model_; }
+  const Spec& spec() const { return model_.spec; }
+  const Backend& backend() const { return *backend_; }
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  bool has_template() const { return template_.has_value(); }
+
+  // Step 1: what the model's own template makes of the messages, ending with the tokens that begin an answer.
+  PromptText prompt(std::span<const Message> messages, bool add_generation_prompt = true) const {
+    if (!template_) throw Error(model_.name + " has no chat template: it is a base model, which continues plain text (--raw)");
+    return template_->render(messages, add_generation_prompt, marker(tokenizer_->bos), marker(tokenizer_->eos));
+  }
+  // A user's words as the model wants them: through its template, or plain where it has none.
+  PromptText prompt(std::string_view user) const {
+    if (!template_) return plain_text(std::string(user));
+    const Message message{"user", std::string(user)};
+    return prompt(std::span(&message, 1));
+  }
+
+  // How the model is sampled where the user says nothing.
+  SamplingOptions sampling() const { return resolve({}, model_.generation); }
+
+  Session session(SessionOptions options = {}) const { return Session(backend_, tokenizer_, model_.generation.eos, options); }
+
+  // One question, one answer.
+  Answer answer(std::string_view user) const { return session().generate({.prompt = prompt(user), .sampling = sampling(), .max_tokens = resolve_max_tokens({}, model_.generation)}); }
+
+ private:
+  std::string marker(const std::optional<int>& id) const { return id ? std::string(tokenizer_->piece(*id)) : std::string(); }
+
+  Model model_;
+  std::shared_ptr<const Backend> backend_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::optional<ChatTemplate> template_;
+};
+
+}  // namespace diecast
+
+// ---- diecast/trace/json_text.hpp
+// A JSON string literal of any bytes: what is not UTF-8 becomes U+FFFD, one for each maximal invalid part.
+
+namespace diecast {
+
+inline std::string json_text(std::string_view text) {
+  constexpr std::string_view hex = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : replace_invalid_utf8(text)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20) {
+      out += "\\u00";
+      out += hex[byte / 16];
+      out += hex[byte % 16];
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+}  // namespace diecast
+
+// ---- diecast/trace/chrome.hpp
+// A trace as Chrome trace-event JSON, which Perfetto and chrome://tracing open: "complete" events (ph X), microseconds with three decimals,
+// so whole nanoseconds. Spans of one thread nest by time. Format: "Trace Event Format", Google, 2016.
+
+#include <ostream>
+
+namespace diecast {
+
+namespace detail {
+
+inline std::string microseconds(std::int64_t ns) {
+  const std::string digits = std::to_string(ns % 1000);
+  return std::to_string(ns / 1000) + '.' + std::string(3 - digits.size(), '0') + digits;
+}
+
+}  // namespace detail
+
+inline void write_chrome(const Trace& trace, std::ostream& out) {
+  out << R"({"displayTimeUnit":"ms","traceEvents":[)" << '\n'
+      << R"({"name":"process_name","ph":"M","pid":1,"tid":1,"args":{"name":"diecast"}})";
+  for (const Trace::Span& span : trace.spans()) {
+    out << ",\n{\"name\":" << json_text(span.name) << ",\"cat\":\"" << (span.stage ? "stage" : "span")
+        << "\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":" << detail::microseconds(span.begin)
+        << ",\"dur\":" << detail::microseconds(span.end - span.begin);
+    if (span.index >= 0) out << ",\"args\":{\"index\":" << span.index << '}';
+    out << '}';
+  }
+  out << "\n]}\n";
+}
+
+}  // namespace diecast
+
+// ---- diecast/trace/table.hpp
+// The small table after an answer: where the time to the first token went. What is printed adds up to the total as printed:
+// each line is the difference of two rounded running sums.
+
+namespace diecast {
+
+namespace detail {
+
+inline std::string table_line(std::string_view name, std::int64_t hundredths, std::size_t name_width, std::size_t number_width) {
+  std::string number = std::to_string(hundredths / 100) + (hundredths % 100 < 10 ? ".0" : ".") + std::to_string(hundredths % 100);
+  if (number.size() < number_width) number.insert(0, number_width - number.size(), ' ');
+  std::string line = "  " + std::string(name);
+  line.append(name_width + 2 - name.size(), ' ');
+  return line + number + " ms\n";
+}
+
+inline std::int64_t hundredths_of_ms(std::int64_t ns) { return (ns + 5'000) / 10'000; }
+
+}  // namespace detail
+
+// Lines of "  name    12.34 ms", the last but one the sum of those above, the last the mean of every further token where there is one.
+inline std::string table(const Timing& timing) {
+  constexpr std::string_view total = "first token", further = "each token after";
+  std::size_t width = further.size();
+  for (const StageTime& stage : timing.stages) width = (std::max)(width, stage.name.size());
+  const std::int64_t decode = timing.decode_per_token_ns ? detail::hundredths_of_ms(std::llround(*timing.decode_per_token_ns)) : 0;
+  const std::int64_t sum = detail::hundredths_of_ms(timing.ttft_ns);
+  const std::size_t digits = std::max<std::size_t>(std::to_string((std::max)(sum, decode) / 100).size() + 3, 7);
+
+  std::string text;
+  std::int64_t ns = 0, printed = 0;
+  for (const StageTime& stage : timing.stages) {
+    ns += stage.ns;
+    const std::int64_t running = detail::hundredths_of_ms(ns);
+    text += detail::table_line(stage.name, running - printed, width, digits);
+    printed = running;
+  }
+  text += detail::table_line(total, sum, width, digits);
+  if (timing.decode_per_token_ns) text += detail::table_line(further, decode, width, digits);
+  return text;
+}
 
 }  // namespace diecast

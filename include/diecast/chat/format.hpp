@@ -46,7 +46,7 @@ inline std::string fixed_text(double value, char type, std::int64_t precision, b
   std::array<char, 1024> buffer{};
   const auto written = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format, digits);
   std::string text(buffer.data(), written.ptr);
-  if (alternate && text.find('.') == std::string::npos) text.insert(std::min(text.find('e'), text.size()), ".");
+  if (alternate && text.find('.') == std::string::npos) text.insert((std::min)(text.find('e'), text.size()), ".");
   if (type == 'E' || type == 'G') {
     for (char& c : text) c = c == 'e' ? 'E' : c;
   }
@@ -114,7 +114,7 @@ inline void add_real(TextBuilder& out, double value, const FormatSpec& spec, boo
     digits = fixed_text(size, spec.type == 'n' ? 'g' : spec.type, spec.precision, spec.alternate);
   }
   if (spec.grouping != '\0' && std::isfinite(value)) {
-    const std::size_t whole = std::min(digits.find_first_not_of("0123456789"), digits.size());
+    const std::size_t whole = (std::min)(digits.find_first_not_of("0123456789"), digits.size());
     digits = grouped(digits.substr(0, whole), spec.grouping, 3) + digits.substr(whole);
   }
   add_number(out, negative ? "-" : spec.sign != '\0' ? std::string(1, spec.sign) : "", digits, spec, typed);
@@ -154,7 +154,7 @@ class PercentFormatter {
   Text run() {
     const std::string_view text = format_.view();
     while (at_ < text.size()) {
-      const std::size_t percent = std::min(text.find('%', at_), text.size());
+      const std::size_t percent = (std::min)(text.find('%', at_), text.size());
       out_.add(format_, at_, percent);
       at_ = percent;
       if (at_ < text.size()) one();

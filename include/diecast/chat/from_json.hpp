@@ -27,7 +27,7 @@ inline Value value_from_json(const Json& json, bool typed = true, int depth = 0)
     case Json::value_t::boolean: return json.get<bool>();
     case Json::value_t::number_integer: return json.get<std::int64_t>();
     case Json::value_t::number_unsigned:
-      if (json.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      if (json.get<std::uint64_t>() > static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)())) {
         throw Error("an integer in the context's JSON does not fit in 64 bits: " + json.dump());
       }
       return json.get<std::int64_t>();

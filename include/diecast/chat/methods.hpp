@@ -48,7 +48,7 @@ inline bool search_range(Budget& budget, const Text& text, const Bound& bound, s
     return at;
   };
   const std::int64_t from = place(first, 0);
-  const std::int64_t to = std::min(place(first + 1, count), count);
+  const std::int64_t to = (std::min)(place(first + 1, count), count);
   if (from > count || from > to) return false;
   begin = starts[static_cast<std::size_t>(from)];
   end = starts[static_cast<std::size_t>(to)];

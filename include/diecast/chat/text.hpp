@@ -47,7 +47,7 @@ class Text {
     if (begin >= end) return;
     const std::size_t base = bytes_.size();
     for (auto range = other.first_after(begin); range != other.typed_.end() && range->begin < end; ++range) {
-      mark(base + std::max(range->begin, begin) - begin, base + std::min(range->end, end) - begin);
+      mark(base + (std::max)(range->begin, begin) - begin, base + (std::min)(range->end, end) - begin);
     }
     bytes_.append(other.bytes_, begin, end - begin);
   }

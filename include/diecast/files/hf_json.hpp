@@ -116,7 +116,7 @@ inline Json read_json(const std::string& path) {
 // One object's values by key. JSON's null counts as absent, except for has().
 class Fields {
  public:
-  static constexpr int largest = std::numeric_limits<int>::max();
+  static constexpr int largest = (std::numeric_limits<int>::max)();
 
   // The object must outlive the fields.
   Fields(const Json& object, std::string where) : object_(&object), where_(std::move(where)) {

@@ -113,8 +113,8 @@ inline Tensor transposed(const Tensor& tensor) {
   constexpr std::size_t tile = 32;
   for (std::size_t row0 = 0; row0 < rows; row0 += tile)
     for (std::size_t col0 = 0; col0 < cols; col0 += tile)
-      for (std::size_t col = col0; col < std::min(col0 + tile, cols); ++col)
-        for (std::size_t row = row0; row < std::min(row0 + tile, rows); ++row)
+      for (std::size_t col = col0; col < (std::min)(col0 + tile, cols); ++col)
+        for (std::size_t row = row0; row < (std::min)(row0 + tile, rows); ++row)
           std::memcpy(buffer->data() + (col * rows + row) * size, tensor.bytes.data() + (row * cols + col) * size, size);
   Tensor one{.name = tensor.name, .format = tensor.format, .rows = tensor.cols, .cols = tensor.rows};
   one.bytes = *buffer;

@@ -130,7 +130,7 @@ inline void check_added_tokens_decoder(const Fields& config, const TokenizerTabl
     const Fields token = decoder.object(id);
     token.need("content");
     const std::string content = *token.text("content");
-    const auto same = [&](const AddedToken& added) { return std::to_string(added.id) == id && added.content == content; };
+    const auto same = [&, &key = id](const AddedToken& added) { return std::to_string(added.id) == key && added.content == content; };
     if (std::none_of(tables.added.begin(), tables.added.end(), same))
       throw Error(token.where() + " is " + in_quotes(content) +
                   ", which tokenizer.json does not have among its added tokens under this id");

@@ -110,7 +110,7 @@ class Session {
     StopStrings stops(turn.request.stop);
     Sampler sampler(turn.request.sampling, vocabulary(), answer.prompt_ids, turn.request.choice);
     StreamDecoder decoder(*tokenizer_);
-    const int room = std::min(turn.request.max_tokens, context_tokens_ - answer.usage.prompt_tokens);
+    const int room = (std::min)(turn.request.max_tokens, context_tokens_ - answer.usage.prompt_tokens);
 
     turn.stages.stage("prefill");
     answer.finish_reason = FinishReason::length;
@@ -156,7 +156,7 @@ class Session {
   // The logits after the last id; nothing when cancelled.
   std::optional<Logits> prefill(const Turn& turn, std::span<const int> ids) {
     while (true) {
-      const auto count = std::min(static_cast<std::size_t>(chunk_), ids.size() - cached_.size());
+      const auto count = (std::min)(static_cast<std::size_t>(chunk_), ids.size() - cached_.size());
       const auto logits = forward(turn, ids.subspan(cached_.size(), count), cached_.size() + count == ids.size());
       if (!logits || cached_.size() == ids.size()) return logits;
     }
@@ -193,7 +193,7 @@ class Session {
     turn.on_piece({index, id, text, turn.request.logprobs ? &answer.logprobs.back() : nullptr});
   }
 
-  int vocabulary() const { return std::min(tokenizer_->size(), backend_->spec().vocab); }
+  int vocabulary() const { return (std::min)(tokenizer_->size(), backend_->spec().vocab); }
 
   std::shared_ptr<const Backend> backend_;
   std::shared_ptr<const Tokenizer> tokenizer_;

@@ -47,7 +47,7 @@ class StopStrings {
       held_.push_back(byte);
       std::size_t complete = 0;
       for (Pattern& pattern : patterns_)
-        if (pattern.step(byte)) complete = std::max(complete, pattern.text.size());
+        if (pattern.step(byte)) complete = (std::max)(complete, pattern.text.size());
       if (complete > 0) {
         stopped_ = true;
         held_.resize(held_.size() - complete);
@@ -55,7 +55,7 @@ class StopStrings {
       }
     }
     std::size_t possible = 0;
-    for (const Pattern& pattern : patterns_) possible = std::max(possible, pattern.matched);
+    for (const Pattern& pattern : patterns_) possible = (std::max)(possible, pattern.matched);
     std::string certain = held_.substr(0, held_.size() - possible);
     held_.erase(0, certain.size());
     return certain;

@@ -27,7 +27,7 @@ void parallel_for(int count, int threads, const Work& work) {
   };
   {
     std::vector<std::jthread> helpers;
-    for (int t = 1; t < std::min(threads, count); ++t) helpers.emplace_back(run, static_cast<std::size_t>(t));
+    for (int t = 1; t < (std::min)(threads, count); ++t) helpers.emplace_back(run, static_cast<std::size_t>(t));
     run(0);
   }  // joined here
   for (const auto& error : errors)

@@ -174,7 +174,7 @@ class ReferenceContext final : public Context {
   void attend_head(int layer, const Row& row, int head, const Matrix<Real>& q, Eigen::Index token, Matrix<Real>& out) const {
     const Attention& a = spec().attention;
     const LayerView& view = views_[static_cast<std::size_t>(layer)];
-    const int first = view.window ? std::max(0, row.position + 1 - *view.window) : 0;
+    const int first = view.window ? (std::max)(0, row.position + 1 - *view.window) : 0;
     const int offset = head / (a.heads / a.kv_heads) * a.head_dim;  // of the KV head that serves this query head
     const auto vectors = [&](const std::unique_ptr<Real[]>& cache) {
       return [&, first](int i) { return ConstRow<Real>(place(cache, layer, row.sequence, first + i) + offset, a.head_dim); };

@@ -25,7 +25,7 @@ inline std::uint64_t mass(double relative) {
 inline constexpr std::size_t mass_buckets = 240;  // 8 for each unit of the exponent
 
 inline std::size_t mass_bucket(double relative) {
-  return relative <= negligible ? mass_buckets - 1 : std::min(static_cast<std::size_t>(-relative * 8), mass_buckets - 1);
+  return relative <= negligible ? mass_buckets - 1 : (std::min)(static_cast<std::size_t>(-relative * 8), mass_buckets - 1);
 }
 
 }  // namespace detail

@@ -15,7 +15,7 @@ namespace diecast {
 // log(sum of exp(z)), with the maximum taken off first so that nothing overflows and not everything underflows; summed by ascending id.
 inline double log_sum_exp(std::span<const float> logits) {
   double max = -std::numeric_limits<double>::infinity();
-  for (const float z : logits) max = std::max(max, static_cast<double>(z));
+  for (const float z : logits) max = (std::max)(max, static_cast<double>(z));
   if (max == -std::numeric_limits<double>::infinity()) return max;
   double sum = 0;
   for (const float z : logits) sum += std::exp(static_cast<double>(z) - max);
@@ -37,9 +37,9 @@ struct TokenLogprobs {
 inline TokenLogprobs token_logprobs(std::span<const float> logits, int vocabulary, int id, int top) {
   const double sum = log_sum_exp(logits);
   const auto logprob = [&](int of) { return static_cast<double>(logits[static_cast<std::size_t>(of)]) - sum; };
-  const auto known = logits.first(std::min(logits.size(), static_cast<std::size_t>(std::max(vocabulary, 0))));
+  const auto known = logits.first((std::min)(logits.size(), static_cast<std::size_t>((std::max)(vocabulary, 0))));
   std::vector<int> ids;
-  first_in_rank(known, static_cast<std::size_t>(std::max(top, 0)), ids);
+  first_in_rank(known, static_cast<std::size_t>((std::max)(top, 0)), ids);
   std::sort(ids.begin(), ids.end(), ByRank{known});
   TokenLogprobs result{id, logprob(id), {}};
   for (const int best : ids) result.top.push_back({best, logprob(best)});

@@ -28,7 +28,7 @@ class History {
       double z = logit;
       z = z > 0 ? z / options.repetition_penalty : z * options.repetition_penalty;
       if (count > 0) z -= options.presence_penalty + options.frequency_penalty * count;
-      constexpr double most = std::numeric_limits<float>::max();  // a tiny penalty must not make an infinity
+      constexpr double most = (std::numeric_limits<float>::max)();  // a tiny penalty must not make an infinity
       logit = static_cast<float>(std::clamp(z, -most, most));
     }
   }

@@ -40,7 +40,7 @@ class Sampler {
 
   // The next token of the answer, given the model's logits [vocab].
   int sample(std::span<const float> logits) {
-    auto row = logits.first(std::min(logits.size(), static_cast<std::size_t>(vocabulary_)));
+    auto row = logits.first((std::min)(logits.size(), static_cast<std::size_t>(vocabulary_)));
     int best = likeliest(row);
     if (options_.penalises()) {
       penalised_.assign(row.begin(), row.end());

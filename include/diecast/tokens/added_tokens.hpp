@@ -87,7 +87,7 @@ class AddedTokens {
       at = end;
       const std::string_view before = text.substr(part.begin, begin - part.begin);
       if (token->single_word && (detail::ends_with_word(before) || detail::begins_with_word(text.substr(end)))) continue;
-      if (token->lstrip) begin = std::max(done, done + detail::trailing_space(text.substr(done, begin - done)));
+      if (token->lstrip) begin = (std::max)(done, done + detail::trailing_space(text.substr(done, begin - done)));
       if (token->rstrip) end += detail::leading_space(text.substr(end));
       if (done < begin) out.push_back({{done, begin}, -1});
       out.push_back({{begin, end}, token->id});

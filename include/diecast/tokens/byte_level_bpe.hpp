@@ -46,7 +46,7 @@ class ByteLevelBpe final : public Tokenizer {
 
   using Tokenizer::encode;
   std::vector<int> encode(const PromptText& prompt) const override {
-    if (prompt.text.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) throw Error("a prompt of more than 2 GiB");
+    if (prompt.text.size() > static_cast<std::size_t>((std::numeric_limits<std::int32_t>::max)())) throw Error("a prompt of more than 2 GiB");
     std::vector<int> ids;
     WordMerger merger(merges_);
     std::vector<std::int32_t> word;

@@ -120,9 +120,9 @@ class SentencePieceTokenizer final : public Tokenizer {
     all.kinds.resize(all.pieces.size(), TokenKind::normal);
     const auto known = static_cast<std::size_t>(processor_.GetPieceSize());
     if (!tables.sentencepiece_model.empty()) {
-      std::size_t count = std::max(known, all.pieces.size());
+      std::size_t count = (std::max)(known, all.pieces.size());
       for (const AddedToken& token : tables.added) {  // a file may put a few tokens behind the model's
-        if (token.id >= 0 && static_cast<std::size_t>(token.id) < count + tables.added.size()) count = std::max(count, static_cast<std::size_t>(token.id) + 1);
+        if (token.id >= 0 && static_cast<std::size_t>(token.id) < count + tables.added.size()) count = (std::max)(count, static_cast<std::size_t>(token.id) + 1);
       }
       all.pieces.resize(count);
       all.kinds.resize(count, TokenKind::normal);

@@ -18,7 +18,7 @@ class Vocabulary {
  public:
   explicit Vocabulary(const TokenizerTables& tables) : pieces_(tables.pieces), control_(tables.pieces.size()) {
     if (pieces_.empty()) throw Error("the tokenizer has no pieces");
-    if (pieces_.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) throw Error("the tokenizer has more than 2^31 pieces");
+    if (pieces_.size() > static_cast<std::size_t>((std::numeric_limits<int>::max)())) throw Error("the tokenizer has more than 2^31 pieces");
     if (!tables.kinds.empty() && tables.kinds.size() != pieces_.size()) {
       throw Error("the tokenizer has " + std::to_string(pieces_.size()) + " pieces, but " + std::to_string(tables.kinds.size()) + " token types");
     }

@@ -31,10 +31,10 @@ inline std::int64_t hundredths_of_ms(std::int64_t ns) { return (ns + 5'000) / 10
 inline std::string table(const Timing& timing) {
   constexpr std::string_view total = "first token", further = "each token after";
   std::size_t width = further.size();
-  for (const StageTime& stage : timing.stages) width = std::max(width, stage.name.size());
+  for (const StageTime& stage : timing.stages) width = (std::max)(width, stage.name.size());
   const std::int64_t decode = timing.decode_per_token_ns ? detail::hundredths_of_ms(std::llround(*timing.decode_per_token_ns)) : 0;
   const std::int64_t sum = detail::hundredths_of_ms(timing.ttft_ns);
-  const std::size_t digits = std::max<std::size_t>(std::to_string(std::max(sum, decode) / 100).size() + 3, 7);
+  const std::size_t digits = std::max<std::size_t>(std::to_string((std::max)(sum, decode) / 100).size() + 3, 7);
 
   std::string text;
   std::int64_t ns = 0, printed = 0;
