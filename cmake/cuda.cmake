@@ -13,6 +13,12 @@ if(DIECAST_CUDA)
   endif()
   enable_language(CUDA)
 
+  add_library(diecast_kernels INTERFACE)  # <diecast/kernels/...> in a .cu file
+  add_library(diecast::kernels ALIAS diecast_kernels)
+  target_link_libraries(diecast_kernels INTERFACE diecast::core)
+  # Not as cuda_std_20: CMake 3.25 does not know that feature of CUDA 13.
+  target_compile_options(diecast_kernels INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
+
   # -Wpedantic is left out: nvcc itself writes line markers that it complains about.
   add_library(diecast_cuda_warnings INTERFACE)
   target_compile_options(diecast_cuda_warnings INTERFACE

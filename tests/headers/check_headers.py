@@ -147,7 +147,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--include", required=True, help="the folder of the public headers")
     parser.add_argument("--compiler", required=True)
-    parser.add_argument("--system", default="", help="include folders of the libraries, separated by ;")
+    parser.add_argument("--system", default="", help="include folders of the libraries, separated by :")
     parser.add_argument("--nvcc", nargs="*", metavar="UNIT", help="the compiler is nvcc: compile these .cu files")
     options = parser.parse_args()
 
@@ -155,7 +155,7 @@ def main():
         print(f"skipped: {options.compiler} is not installed")
         return 77
     headers = Headers(options.include)
-    system = [flag for folder in sorted(set(filter(None, options.system.split(";")))) if folder != "/usr/include" for flag in ("-isystem", folder)]
+    system = [flag for folder in sorted(set(filter(None, options.system.split(":")))) if folder != "/usr/include" for flag in ("-isystem", folder)]
     flags = ["-std=c++20", "-I", options.include, *system]
     with tempfile.TemporaryDirectory() as folder:
         if options.nvcc is not None:

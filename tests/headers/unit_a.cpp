@@ -21,10 +21,10 @@ struct Model {
 }  // namespace
 
 Facts facts_of_a() {
-  using Norm = diecast::kernels::RmsNorm<diecast::kernels::Hidden{Model::spec.hidden}>;
+  using Operation = diecast::kernels::RmsNorm<diecast::kernels::Hidden{Model::spec.hidden}>;
   std::vector<float> row(static_cast<std::size_t>(Model::spec.hidden), 1.0f);
   const std::vector<float> weight(row.size(), 2.0f);
-  diecast_test::launch<Norm>(1, {row.data(), weight.data(), row.data(), 0.0f});
+  diecast_test::launch<Operation>(1, {row.data(), weight.data(), row.data(), 0.0f});
   return {Model::spec.hidden, Model::spec.attention.heads / Model::spec.attention.kv_heads, row.front()};
 }
 

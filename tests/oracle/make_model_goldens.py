@@ -185,7 +185,12 @@ def write(name, entry, run, worst, worst_padded):
     folder.mkdir(parents=True, exist_ok=True)
     config = {**run["words"], "dtype" if "rope_parameters" in run["words"] else "torch_dtype": entry["dtype"]}
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-    save_file(run["stored"], folder / "model.safetensors", metadata={"format": "pt"})
+    stored = run["stored"]
+    if entry.get("bare"):
+        stored = {k.removeprefix("transformer."): w for k, w in stored.items()}
+        n = config["n_positions"]
+        stored |= {f"h.{i}.attn.bias": torch.ones(n, n).tril().reshape(1, 1, n, n) for i in range(config["n_layer"])}
+    save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "model.safetensors").chmod(0o644)
     batch = {"rows": run["rows"], "last_logits": rounded([x.tolist() for x in run["lasts"]])}
     for side in ("left", "right"):

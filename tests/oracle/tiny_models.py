@@ -10,6 +10,7 @@ Keys of an entry
   tokens    which toy vocabulary goes into the files: byte-level BPE by pre-tokenizer, or "spm"
   seed      of the weights and the prompts
   min_margin  least distance of the two best logits at each greedy step; absent: 0.05
+  bare      tensor names without the prefix "transformer.", with the mask buffers of the first GPT-2 checkpoints
   acts      changes of the config that must change the logits: proof that the feature acts within the prompt
 """
 
@@ -59,6 +60,13 @@ MODELS = {
         config=dict(
             model_type="gpt2", architectures=["GPT2LMHeadModel"], vocab_size=65, n_positions=37, n_embd=25, n_layer=3, n_head=5,
             n_inner=None, activation_function="gelu", layer_norm_epsilon=1e-6, tie_word_embeddings=False, **DEFAULT_BOS),
+        acts=[dict(activation_function="relu")]),
+    # Tensor names as in the first GPT-2 checkpoints: no prefix, and the causal masks stored as if they were weights.
+    "tiny-gpt2-bare": dict(
+        seed=110, dtype="bfloat16", bare=True,
+        config=dict(
+            model_type="gpt2", architectures=["GPT2LMHeadModel"], vocab_size=73, n_positions=36, n_ctx=36, n_embd=22, n_layer=2,
+            n_head=11, activation_function="gelu_new", layer_norm_epsilon=1e-5, tie_word_embeddings=True, **DEFAULT_BOS),
         acts=[dict(activation_function="relu")]),
     "tiny-qwen2": dict(
         seed=106, dtype="bfloat16", gguf="BF16", tokens="qwen2",

@@ -106,10 +106,10 @@ int run(const Compiled& compiled, const CommonOptions& common, const RunOptions&
   else put("\n");
   if (options.trace) {
     std::ofstream file(*options.trace, std::ios::binary);
-    file << chrome_trace(trace);
+    write_chrome(trace, file);
     if (!file.flush()) throw Error("the trace cannot be written to " + *options.trace);
   }
-  fmt::print(stderr, "{}", time_table(answer.timing));
+  fmt::print(stderr, "{}", table(answer.timing));
   return 0;
 }
 

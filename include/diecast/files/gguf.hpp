@@ -103,8 +103,8 @@ class Gguf {
     const GgufValue* value = find(key);
     if (!value) return std::nullopt;
     if (value->type != GgufType::boolean) fail_type(key, *value, "a bool");
-    const auto number = load<std::uint8_t>(value->bytes.data());
-    if (number > 1) fail("the key " + quoted(key) + " is a bool with the value " + std::to_string(number));
+    const auto number = gguf_load<std::uint8_t>(value->bytes.data());
+    if (number > 1) fail("the key " + in_marks(key) + " is a bool with the value " + std::to_string(number));
     return number == 1;
   }
   std::optional<double> number(std::string_view key) const {
@@ -112,7 +112,7 @@ class Gguf {
     if (!value) return std::nullopt;
     const auto result = value->number();
     if (!result) fail_type(key, *value, "a number");
-    if (!std::isfinite(*result)) fail("the key " + quoted(key) + " is " + std::to_string(*result) + ", which is no finite number");
+    if (!std::isfinite(*result)) fail("the key " + in_marks(key) + " is " + decimal(*result) + ", which is no finite number");
     return result;
   }
   // A whole number within [low, high].
@@ -123,7 +123,7 @@ class Gguf {
     const auto result = value->integer();
     if (!result && value->type != GgufType::u64) fail_type(key, *value, "a whole number");
     if (!result || *result < low || *result > high) {
-      fail("the key " + quoted(key) + " is " + (result ? std::to_string(*result) : std::to_string(load<std::uint64_t>(value->bytes.data()))) +
+      fail("the key " + in_marks(key) + " is " + (result ? std::to_string(*result) : std::to_string(gguf_load<std::uint64_t>(value->bytes.data()))) +
            ", outside " + std::to_string(low) + " to " + std::to_string(high));
     }
     return result;
@@ -141,7 +141,7 @@ class Gguf {
   [[noreturn]] void fail_type(std::string_view key, const GgufValue& value, const std::string& expected) const {
     std::string found(name_of(value.type));
     if (value.type == GgufType::array) found += " of " + std::string(name_of(value.element));
-    fail("the key " + quoted(key) + " should be " + expected + " and is " + found);
+    fail("the key " + in_marks(key) + " should be " + expected + " and is " + found);
   }
 
   void read_header(GgufCursor& cursor) {
@@ -160,7 +160,7 @@ class Gguf {
     for (std::uint64_t i = 0; i < key_count_; ++i) {
       const auto key = cursor.string("the name of key " + std::to_string(i));
       const auto value = cursor.value(key);
-      if (!key_index_.emplace(key, keys_.size()).second) fail("the key " + quoted(key) + " appears twice");
+      if (!key_index_.emplace(key, keys_.size()).second) fail("the key " + in_marks(key) + " appears twice");
       keys_.emplace_back(key, value);
     }
   }
@@ -169,7 +169,7 @@ class Gguf {
     const GgufValue* value = find("general.alignment");
     if (!value) return;
     if (value->type != GgufType::u32) fail_type("general.alignment", *value, "a uint32");
-    alignment_ = load<std::uint32_t>(value->bytes.data());
+    alignment_ = gguf_load<std::uint32_t>(value->bytes.data());
     constexpr std::uint64_t largest = 65536;
     if (!std::has_single_bit(alignment_) || alignment_ < 8 || alignment_ > largest) {
       fail("the key 'general.alignment' is " + std::to_string(alignment_) + "; it must be a power of two from 8 to " + std::to_string(largest));
@@ -179,7 +179,7 @@ class Gguf {
   void read_tensors(GgufCursor& cursor, std::span<const std::byte> file) {
     for (std::uint64_t i = 0; i < tensor_count_; ++i) {
       GgufTensor tensor{.name = cursor.string("the name of tensor " + std::to_string(i)), .format = {}, .dims = {}};
-      const std::string named = "the tensor " + quoted(tensor.name);
+      const std::string named = "the tensor " + in_marks(tensor.name);
       const auto dims = cursor.read<std::uint32_t>("the number of dimensions");
       if (dims < 1 || dims > 4) fail(named + " has " + std::to_string(dims) + " dimensions; 1 to 4 are possible");
       std::array<std::uint64_t, 4> extent{};
@@ -202,7 +202,7 @@ class Gguf {
     const std::uint64_t size = begin < file.size() ? file.size() - begin : 0;
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       GgufTensor& tensor = tensors_[i];
-      const std::string named = "the tensor " + quoted(tensor.name);
+      const std::string named = "the tensor " + in_marks(tensor.name);
       if (tensor.offset % alignment_ != 0) {
         fail(named + " begins at offset " + std::to_string(tensor.offset) + ", no multiple of the alignment " + std::to_string(alignment_));
       }
@@ -247,9 +247,9 @@ class Gguf {
     std::string_view before;
     for (const std::size_t i : order) {
       const GgufTensor& tensor = tensors_[i];
-      if (tensor.offset < end) fail("the tensors " + quoted(before) + " and " + quoted(tensor.name) + " overlap");
+      if (tensor.offset < end) fail("the tensors " + in_marks(before) + " and " + in_marks(tensor.name) + " overlap");
       if (tensor.offset > end) {
-        fail("the bytes from offset " + std::to_string(end) + " to the tensor " + quoted(tensor.name) + " at " + std::to_string(tensor.offset) +
+        fail("the bytes from offset " + std::to_string(end) + " to the tensor " + in_marks(tensor.name) + " at " + std::to_string(tensor.offset) +
              " belong to no tensor");
       }
       end = aligned(tensor.offset + sizes_[i]);

@@ -58,7 +58,7 @@ std::optional<RopeScaling> read_rope_scaling(Keys& keys, GgufTensors& tensors, d
   auto factor = keys.positive("rope.scaling.factor");
   if (const auto old = keys.positive("rope.scale_linear"); old && !factor) factor = old;  // the key's name before it was renamed
   const auto original_context = keys.optional_whole("rope.scaling.original_context_length");
-  if (type && *type != "none" && *type != "linear") file.fail("the RoPE scaling " + quoted(*type) + " is not supported; linear and llama3 are");
+  if (type && *type != "none" && *type != "linear") file.fail("the RoPE scaling " + in_marks(*type) + " is not supported; linear and llama3 are");
   std::optional<RopeScaling> scaling;
   if (factor && *factor != 1.0 && type != "none") scaling = LinearScaling{*factor};
 

@@ -78,7 +78,7 @@ class ArchitectureKeys {
   void refuse_unknown() const {
     for (const auto& [key, value] : file_.keys()) {
       if (key.starts_with(prefix_) && !known_.contains(key)) {
-        file_.fail("the key " + quoted(key) + " is not known; a feature that it may stand for would be dropped");
+        file_.fail("the key " + in_marks(key) + " is not known; a feature that it may stand for would be dropped");
       }
     }
   }
@@ -90,7 +90,7 @@ class ArchitectureKeys {
   std::set<std::string, std::less<>> known_;
 };
 
-inline std::optional<SlidingWindow> read_window(ArchitectureKeys& keys, std::string_view architecture, int layers, double theta) {
+inline std::optional<SlidingWindow> read_window(ArchitectureKeys& keys, std::string_view architecture, int layers, const Rope& rope) {
   const bool gemma2 = architecture == "gemma2";
   const bool gemma3 = architecture == "gemma3";
   auto length = keys.optional_whole("attention.sliding_window", 0);
@@ -112,18 +112,33 @@ inline std::optional<SlidingWindow> read_window(ArchitectureKeys& keys, std::str
         keys.file().fail("the key '" + pattern_key + "' has " + std::to_string(bools->count) + " elements, the model has " + std::to_string(layers) + " layers");
       }
       const auto slides = [&](int layer) { return *bools->integer_element(static_cast<std::uint64_t>(layer)) != 0; };
-      int every = 1;
-      while (every <= layers && slides(every - 1)) ++every;
-      window.full_every = every <= layers ? std::optional<int>(every) : std::nullopt;
-      for (int layer = 0; layer < layers; ++layer) {
-        const bool full = window.full_every && (layer + 1) % *window.full_every == 0;
-        if (slides(layer) == full) keys.file().fail("the key '" + pattern_key + "' is no pattern in which every n-th layer sees all positions");
+      const auto follows = [&](std::optional<int> every) {
+        for (int layer = 0; layer < layers; ++layer) {
+          if (slides(layer) == (every && (layer + 1) % *every == 0)) return false;
+        }
+        return true;
+      };
+      // The family's own pattern first: a model too short to show it says the same as config.json, which names it.
+      if (!window.full_every || !follows(window.full_every)) {
+        int first = 0;
+        while (first < layers && slides(first)) ++first;
+        window.full_every = first < layers ? std::optional<int>(first + 1) : std::nullopt;
       }
+      if (!follows(window.full_every)) keys.file().fail("the key '" + pattern_key + "' is no pattern in which every n-th layer sees all positions");
     }
   }
   if (window.full_every == 1) return std::nullopt;
-  if (gemma3 || (local_theta && *local_theta != theta)) window.rope = Rope{.theta = local_theta.value_or(10000.0)};
+  const Rope local{.theta = local_theta.value_or(gemma3 ? 10000.0 : rope.theta)};
+  if ((gemma3 || local_theta) && local != rope) window.rope = local;
   return window;
+}
+
+// Files write 0 for "none".
+inline std::optional<double> read_soft_cap(ArchitectureKeys& keys, std::string_view key, std::optional<double> otherwise) {
+  const auto cap = keys.optional_number(key);
+  if (!cap) return otherwise;
+  if (*cap < 0) keys.file().fail("the key '" + keys.name(key) + "' is " + decimal(*cap) + "; a soft cap is positive, or 0 for none");
+  return *cap > 0 ? cap : std::nullopt;
 }
 
 inline Attention read_attention(ArchitectureKeys& keys, std::string_view architecture, int hidden, int layers) {
@@ -143,6 +158,9 @@ inline Attention read_attention(ArchitectureKeys& keys, std::string_view archite
     keys.file().fail("keys have the length " + std::to_string(head_dim) + " and values " + std::to_string(value_length.value_or(hidden / *heads)) +
                      "; different lengths are not supported");
   }
+  if (std::int64_t{*heads} * head_dim > INT32_MAX / 4) {
+    keys.file().fail(std::to_string(*heads) + " heads of " + std::to_string(head_dim) + " values are more than any model has");
+  }
   Attention attention{.heads = *heads, .kv_heads = kv_heads, .head_dim = head_dim};
 
   // Two of Gemma's sizes scale by hidden / heads instead; llama.cpp knows them by their number of layers, and so does the file format.
@@ -151,9 +169,7 @@ inline Attention read_attention(ArchitectureKeys& keys, std::string_view archite
   if (!scale && gemma_27b) scale = 1.0 / std::sqrt(static_cast<double>(hidden) / *heads);
   if (scale && std::abs(*scale * std::sqrt(static_cast<double>(head_dim)) - 1.0) > 1e-6) attention.scale = scale;
 
-  auto cap = keys.optional_number("attn_logit_softcapping");
-  if (!cap && architecture == "gemma2") cap = 50.0;
-  if (cap && *cap != 0) attention.soft_cap = cap;
+  attention.soft_cap = read_soft_cap(keys, "attn_logit_softcapping", architecture == "gemma2" ? std::optional(50.0) : std::nullopt);
   return attention;
 }
 
@@ -193,10 +209,10 @@ inline std::string read_gguf_architecture(const Gguf& file) {
   if (!name) file.fail("the key 'general.architecture' is missing");
   constexpr std::array<std::string_view, 5> known{"llama", "qwen2", "gpt2", "gemma2", "gemma3"};
   if (std::ranges::find(known, *name) == known.end()) {
-    file.fail("unsupported architecture " + quoted(*name) + "; llama, qwen2, gpt2, gemma2 and gemma3 are supported");
+    file.fail("unsupported architecture " + in_marks(*name) + "; llama, qwen2, gpt2, gemma2 and gemma3 are supported");
   }
   const auto type = file.text("general.type");
-  if (type && *type != "model") file.fail("the file is of the type " + quoted(*type) + ", not a whole model");
+  if (type && *type != "model") file.fail("the file is of the type " + in_marks(*type) + ", not a whole model");
   const auto parts = file.integer("split.count", 0, INT32_MAX);
   if (parts && *parts > 1) file.fail("the model is split into " + std::to_string(*parts) + " files; join them first");
   return std::string(*name);
@@ -233,15 +249,13 @@ inline Spec read_gguf_spec(const Gguf& file, GgufTensors& tensors) {
             .mlp = PlainMlp{.width = *width, .activation = Activation::gelu_tanh}, .head = TiedHead{}};
   if (!gpt2) spec.position = read_rope(keys, tensors, spec.attention.head_dim);
   if (!gpt2) spec.mlp = GatedMlp{.width = *width, .activation = gemma ? Activation::gelu_tanh : Activation::silu};
-  if (const auto* rope = std::get_if<Rope>(&spec.position)) spec.attention.window = read_window(keys, architecture, layers, rope->theta);
+  if (const auto* rope = std::get_if<Rope>(&spec.position)) spec.attention.window = read_window(keys, architecture, layers, *rope);
   if (gemma) {
     spec.after_norms = true;
     spec.embedding_scale = std::sqrt(static_cast<double>(hidden));
   }
   spec.attention.qk_norm = architecture == "gemma3";
-  auto logit_cap = keys.optional_number("final_logit_softcapping");
-  if (!logit_cap && architecture == "gemma2") logit_cap = 30.0;
-  if (logit_cap && *logit_cap != 0) spec.logit_soft_cap = logit_cap;
+  spec.logit_soft_cap = read_soft_cap(keys, "final_logit_softcapping", architecture == "gemma2" ? std::optional(30.0) : std::nullopt);
   keys.refuse_unknown();
 
   const Presence first = presence(tensors, file, 0);

@@ -47,7 +47,7 @@ class GgufTensors {
   void refuse_leftovers(std::string_view architecture) const {
     for (const GgufTensor& tensor : file_.tensors()) {
       if (!taken_.contains(tensor.name)) {
-        file_.fail("the tensor " + quoted(tensor.name) + " is not part of a model of the architecture " + quoted(architecture) + " as we know it");
+        file_.fail("the tensor " + in_marks(tensor.name) + " is not part of a model of the architecture " + in_marks(architecture) + " as we know it");
       }
     }
   }
@@ -83,7 +83,7 @@ inline Tensor row_slice(const Tensor& whole, std::int64_t first, std::int64_t ro
 // A vector seen as a column: each value a row of its own. Its format must not join neighbours into blocks.
 inline Tensor as_column(const Gguf& file, const Tensor& vector) {
   if (layout(vector.format).block != 1) {
-    file.fail("the tensor " + quoted(vector.name) + " is a bias in " + std::string(layout(vector.format).name) + "; F32, F16 and BF16 can be split by head");
+    file.fail("the tensor " + in_marks(vector.name) + " is a bias in " + std::string(layout(vector.format).name) + "; F32, F16 and BF16 can be split by head");
   }
   Tensor column = vector;
   column.rows = vector.cols;

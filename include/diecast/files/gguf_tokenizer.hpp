@@ -77,7 +77,7 @@ inline TokenizerTables read_gguf_tokenizer(const Gguf& file) {
   const auto model = file.text(vocabulary_key("model"));
   if (!model) file.fail("the key 'tokenizer.ggml.model' is missing: the file has no tokenizer");
   const GgufValue* tokens = file.array(vocabulary_key("tokens"), GgufType::string);
-  if (*model != "gpt2" && *model != "llama") file.fail("unsupported tokenizer " + quoted(*model) + "; 'gpt2' (byte-level BPE) and 'llama' (SentencePiece) are read");
+  if (*model != "gpt2" && *model != "llama") file.fail("unsupported tokenizer " + in_marks(*model) + "; 'gpt2' (byte-level BPE) and 'llama' (SentencePiece) are read");
   if (!tokens || tokens->count == 0) file.fail("the key 'tokenizer.ggml.tokens' is missing or empty");
   if (tokens->count > static_cast<std::uint64_t>(INT32_MAX)) file.fail("the vocabulary has " + std::to_string(tokens->count) + " pieces");
   tables.pieces = strings(*tokens);

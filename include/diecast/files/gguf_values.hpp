@@ -23,7 +23,7 @@ namespace diecast {
 static_assert(std::endian::native == std::endian::little, "the file formats read here are little-endian, and so must be the machine");
 
 // A name out of a file as it may stand in a sentence: control characters, quotes and bytes above ASCII escaped, the length bounded.
-inline std::string quoted(std::string_view name) {
+inline std::string in_marks(std::string_view name) {
   constexpr std::string_view digits = "0123456789abcdef";
   constexpr std::size_t longest = 96;
   std::string text = "'";
@@ -50,8 +50,14 @@ inline double shortest_decimal(float value) {
   return result;
 }
 
+// A number as it may stand in a sentence: the shortest decimal that names it.
+inline std::string decimal(double value) {
+  std::array<char, 64> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
 template <typename T>
-T load(const std::byte* from) {
+T gguf_load(const std::byte* from) {
   T value;
   std::memcpy(&value, from, sizeof(T));
   return value;
@@ -83,8 +89,8 @@ struct GgufValue {
   // Whole numbers of every width; absent: another type, or more than 2^63 - 1.
   std::optional<std::int64_t> integer() const { return integer_at(type, bytes.data()); }
   std::optional<double> number() const {
-    if (type == GgufType::f32) return shortest_decimal(load<float>(bytes.data()));
-    if (type == GgufType::f64) return load<double>(bytes.data());
+    if (type == GgufType::f32) return shortest_decimal(gguf_load<float>(bytes.data()));
+    if (type == GgufType::f64) return gguf_load<double>(bytes.data());
     if (const auto whole = integer()) return static_cast<double>(*whole);
     return std::nullopt;
   }
@@ -94,7 +100,7 @@ struct GgufValue {
   void for_each_string(Visit&& visit) const {
     std::size_t at = 0;
     for (std::uint64_t i = 0; i < count; ++i) {
-      const auto length = static_cast<std::size_t>(load<std::uint64_t>(bytes.data() + at));
+      const auto length = static_cast<std::size_t>(gguf_load<std::uint64_t>(bytes.data() + at));
       at += sizeof(std::uint64_t);
       visit(static_cast<std::size_t>(i), std::string_view(reinterpret_cast<const char*>(bytes.data() + at), length));
       at += length;
@@ -108,15 +114,15 @@ struct GgufValue {
   static std::optional<std::int64_t> integer_at(GgufType type, const std::byte* at) {
     switch (type) {
       case GgufType::u8:
-      case GgufType::boolean: return load<std::uint8_t>(at);
-      case GgufType::i8: return load<std::int8_t>(at);
-      case GgufType::u16: return load<std::uint16_t>(at);
-      case GgufType::i16: return load<std::int16_t>(at);
-      case GgufType::u32: return load<std::uint32_t>(at);
-      case GgufType::i32: return load<std::int32_t>(at);
-      case GgufType::i64: return load<std::int64_t>(at);
+      case GgufType::boolean: return gguf_load<std::uint8_t>(at);
+      case GgufType::i8: return gguf_load<std::int8_t>(at);
+      case GgufType::u16: return gguf_load<std::uint16_t>(at);
+      case GgufType::i16: return gguf_load<std::int16_t>(at);
+      case GgufType::u32: return gguf_load<std::uint32_t>(at);
+      case GgufType::i32: return gguf_load<std::int32_t>(at);
+      case GgufType::i64: return gguf_load<std::int64_t>(at);
       case GgufType::u64: {
-        const auto value = load<std::uint64_t>(at);
+        const auto value = gguf_load<std::uint64_t>(at);
         if (value <= static_cast<std::uint64_t>(INT64_MAX)) return static_cast<std::int64_t>(value);
         return std::nullopt;
       }
@@ -144,7 +150,7 @@ class GgufCursor {
   }
   template <typename T>
   T read(std::string_view what) {
-    return load<T>(take(sizeof(T), what).data());
+    return gguf_load<T>(take(sizeof(T), what).data());
   }
   std::string_view string(std::string_view what) {
     const auto characters = take(read<std::uint64_t>(what), what);
@@ -160,7 +166,7 @@ class GgufCursor {
   }
   GgufType type(std::string_view key) {
     const auto number = read<std::uint32_t>("a value type");
-    if (number > static_cast<std::uint32_t>(GgufType::f64)) fail("the key " + quoted(key) + " has the unknown value type " + std::to_string(number));
+    if (number > static_cast<std::uint32_t>(GgufType::f64)) fail("the key " + in_marks(key) + " has the unknown value type " + std::to_string(number));
     return static_cast<GgufType>(number);
   }
   GgufValue value(std::string_view key) { return value(type(key), key, 0); }
@@ -172,14 +178,14 @@ class GgufCursor {
     GgufValue value{.type = type};
     if (type == GgufType::string) {
       const auto length = read<std::uint64_t>("a string's length");
-      value.bytes = take(length, "the text of the key " + quoted(key));
+      value.bytes = take(length, "the text of the key " + in_marks(key));
     } else if (type == GgufType::array) {
       constexpr int deepest = 4;  // a bound on our own recursion; no model needs more than one level
-      if (depth >= deepest) fail("the arrays of the key " + quoted(key) + " are nested deeper than " + std::to_string(deepest));
+      if (depth >= deepest) fail("the arrays of the key " + in_marks(key) + " are nested deeper than " + std::to_string(deepest));
       value.element = this->type(key);
       const bool fixed = size_of(value.element) > 0;
       const std::size_t smallest = fixed ? size_of(value.element) : value.element == GgufType::string ? 8 : 12;
-      value.count = count(smallest, "the array length of the key " + quoted(key));
+      value.count = count(smallest, "the array length of the key " + in_marks(key));
       const std::size_t begin = at_;
       if (fixed) {
         take(value.count * smallest, "an array");

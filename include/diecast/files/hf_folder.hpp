@@ -88,12 +88,16 @@ inline Model read_folder(const std::string& path, const AcceptModel& accept = {}
   model.chat_template = file_text(folder / "chat_template.jinja");
   if (!model.chat_template) model.chat_template = template_of_config(files.config, tokenizer_config_path);
 
-  const Fields top(config, config_path);
-  const Fields text = top.find("text_config") ? top.object("text_config") : top;
-  model.generation = hf_generation(json_or_null(folder / "generation_config.json"), (folder / "generation_config.json").string(), text, model.tokenizer.eos, model.spec.vocab);
-  const auto tensors = read_safetensors_folder(path);
+  // A model with parts keeps its language model's values in text_config, and some of them also at the top.
+  std::vector<Fields> configs{Fields(config, config_path)};
+  if (configs[0].find("text_config")) configs.push_back(configs[0].object("text_config"));
+  for (const Fields& one : configs)
+    if (!model.tokenizer.bos) model.tokenizer.bos = one.integer("bos_token_id", 0, model.spec.vocab - 1);
+  const std::string generation_path = (folder / "generation_config.json").string();
+  model.generation = hf_generation(json_or_null(generation_path), generation_path, configs, model.tokenizer.eos, model.spec.vocab);
+  auto tensors = read_safetensors_folder(path);
   if (accept) accept(model.spec, formats_of(tensors));
-  model.weights = hf_weights(tensors, model.spec, model.architecture, path);
+  model.weights = hf_weights(std::move(tensors), model.spec, model.architecture, path);
   return model;
 }
 

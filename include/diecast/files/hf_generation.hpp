@@ -20,7 +20,8 @@ inline void hf_eos_ids(const Fields& file, int vocab, std::vector<int>& ids) {
   if (!value) return;
   const auto add = [&](const Json& id) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= static_cast<std::uint64_t>(vocab))
-      throw Error(file.where() + ": eos_token_id has " + shown(id) + ", and must have whole numbers from 0 to " + std::to_string(vocab - 1));
+      throw Error(file.where() + ": eos_token_id has " + shown(id) + ", and must have whole numbers from 0 to " +
+                  std::to_string(vocab - 1));
     ids.push_back(id.get<int>());
   };
   if (value->is_array())
@@ -30,9 +31,10 @@ inline void hf_eos_ids(const Fields& file, int vocab, std::vector<int>& ids) {
 }
 
 // `generation` may be null: no such file. `tokenizer_eos`: eos_token of tokenizer_config.json.
-inline GenerationDefaults hf_generation(const Json& generation, const std::string& where, const Fields& config, std::optional<int> tokenizer_eos, int vocab) {
+inline GenerationDefaults hf_generation(const Json& generation, const std::string& where, const std::vector<Fields>& configs,
+                                        std::optional<int> tokenizer_eos, int vocab) {
   GenerationDefaults defaults;
-  hf_eos_ids(config, vocab, defaults.eos);
+  for (const Fields& config : configs) hf_eos_ids(config, vocab, defaults.eos);
   if (tokenizer_eos) defaults.eos.push_back(*tokenizer_eos);
   if (!generation.is_null()) {
     const Fields file(generation, where);

@@ -135,10 +135,12 @@ class Fields {
     const Json* value = find(key);
     if (!value) return std::nullopt;
     // Unsigned first: a JSON number over 2^63 is unsigned, and would be negative as a signed one.
-    const bool fits = value->is_number_unsigned() ? value->get<std::uint64_t>() <= static_cast<std::uint64_t>(largest) : value->is_number_integer();
+    const bool fits =
+        value->is_number_unsigned() ? value->get<std::uint64_t>() <= static_cast<std::uint64_t>(largest) : value->is_number_integer();
     if (fits)
       if (const auto number = value->get<std::int64_t>(); number >= least && number <= most) return static_cast<int>(number);
-    throw Error(where_ + ": " + key + " is " + shown(*value) + ", and must be a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    throw Error(where_ + ": " + key + " is " + shown(*value) + ", and must be a whole number from " + std::to_string(least) + " to " +
+                std::to_string(most));
   }
   int count(const std::string& key) const {
     need(key);

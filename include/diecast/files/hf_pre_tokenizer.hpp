@@ -34,10 +34,12 @@ inline bool byte_level_splits(const Fields& step) {
 inline std::string_view split_name(const Fields& step) {
   const Fields pattern = step.object("pattern");
   const auto regex = pattern.text("Regex");
-  if (!regex) throw Error(step.where() + ": a Split by a fixed text, " + shown(pattern.find("String") ? *pattern.find("String") : Json()) + ", is not supported");
+  if (!regex)
+    throw Error(step.where() + ": a Split by a fixed text, " + shown(pattern.find("String") ? *pattern.find("String") : Json()) +
+                ", is not supported");
   if (step.text("behavior") != "Isolated" || step.flag("invert", false))
-    throw Error(step.where() + ": a Split with behavior " + in_quotes(step.text("behavior").value_or("")) + " and invert " + (step.flag("invert", false) ? "true" : "false") +
-                " is not supported; its regex is " + in_quotes(*regex));
+    throw Error(step.where() + ": a Split with behavior " + in_quotes(step.text("behavior").value_or("")) + " and invert " +
+                (step.flag("invert", false) ? "true" : "false") + " is not supported; its regex is " + in_quotes(*regex));
   for (const KnownSplit& known : known_splits)
     if (*regex == known.regex) return known.name;
   throw Error(step.where() + ": the pre-tokenizer's regex " + in_quotes(*regex) + " is not known");
@@ -64,7 +66,9 @@ inline std::string hf_pre_tokenizer(const Json& value, const std::string& where)
     types.push_back(*step.text("type"));
   }
   if (types == std::vector<std::string>{"ByteLevel"} && hf_detail::byte_level_splits(steps[0])) return "gpt-2";
-  if (types == std::vector<std::string>{"Digits", "ByteLevel"} && steps[0].flag("individual_digits", false) && hf_detail::byte_level_splits(steps[1])) return "smollm";
+  if (types == std::vector<std::string>{"Digits", "ByteLevel"} && steps[0].flag("individual_digits", false) &&
+      hf_detail::byte_level_splits(steps[1]))
+    return "smollm";
   if (types == std::vector<std::string>{"Split", "ByteLevel"}) {
     const auto name = hf_detail::split_name(steps[0]);
     if (!hf_detail::byte_level_splits(steps[1])) return std::string(name);
@@ -73,7 +77,8 @@ inline std::string hf_pre_tokenizer(const Json& value, const std::string& where)
   std::string spelled;  // the steps, with the regex that makes the difference
   for (std::size_t i = 0; i < steps.size(); ++i) {
     spelled += (i > 0 ? ", " : "") + types[i];
-    if (const Json* pattern = steps[i].find("pattern"); pattern && pattern->is_object() && pattern->contains("Regex")) spelled += " " + shown((*pattern)["Regex"]);
+    if (const Json* pattern = steps[i].find("pattern"); pattern && pattern->is_object() && pattern->contains("Regex"))
+      spelled += " " + shown((*pattern)["Regex"]);
     if (types[i] == "ByteLevel") spelled += steps[i].flag("use_regex", true) ? " with its regex" : " without its regex";
     if (types[i] == "Digits") spelled += steps[i].flag("individual_digits", false) ? " one by one" : " in runs";
   }

@@ -15,7 +15,7 @@ namespace diecast {
 namespace hf_detail {
 
 // The scaling that `rope` (a rope_parameters or rope_scaling object) asks for; `config` has what older files keep at the top.
-inline std::optional<RopeScaling> rope_scaling(const Fields& rope, const Fields& config) {
+inline std::optional<RopeScaling> rope_scaling(const Fields& rope, const Fields& config, const Spec& spec) {
   auto kind = rope.text("rope_type");
   if (!kind) kind = rope.text("type");
   if (!kind || *kind == "default") return std::nullopt;
@@ -24,27 +24,27 @@ inline std::optional<RopeScaling> rope_scaling(const Fields& rope, const Fields&
     // transformers takes the top level's original_max_position_embeddings first, and the context when nobody says it.
     auto original = config.integer("original_max_position_embeddings", 1);
     if (!original) original = rope.integer("original_max_position_embeddings", 1);
-    if (!original) original = config.count("max_position_embeddings");
+    if (!original) original = spec.context;
     const Llama3Scaling scaling{.factor = rope.needed_positive("factor"),
                                 .low_freq_factor = rope.needed_positive("low_freq_factor"),
                                 .high_freq_factor = rope.needed_positive("high_freq_factor"),
                                 .original_context = *original};
     if (!(scaling.high_freq_factor > scaling.low_freq_factor))
-      throw Error(rope.where() + ": high_freq_factor is " + std::to_string(scaling.high_freq_factor) + ", and must be greater than low_freq_factor, " +
-                  std::to_string(scaling.low_freq_factor));
+      throw Error(rope.where() + ": high_freq_factor is " + std::to_string(scaling.high_freq_factor) +
+                  ", and must be greater than low_freq_factor, " + std::to_string(scaling.low_freq_factor));
     return scaling;
   }
   throw Error(rope.where() + ": the RoPE scaling " + in_quotes(*kind) + " is not supported; supported are default, linear and llama3");
 }
 
 // `theta`: what the config's top level says, or the family's default. A base inside the object wins, as in transformers.
-inline Rope rope_of(const Fields& rope, const Fields& config, double theta, int head_dim) {
-  Rope result{.theta = rope.positive("rope_theta").value_or(theta), .scaling = rope_scaling(rope, config)};
+inline Rope rope_of(const Fields& rope, const Fields& config, double theta, const Spec& spec) {
+  Rope result{.theta = rope.positive("rope_theta").value_or(theta), .scaling = rope_scaling(rope, config, spec)};
   auto part = rope.positive("partial_rotary_factor");
   if (!part) part = config.positive("partial_rotary_factor");
   if (part && *part != 1.0) {
     if (!(*part < 1.0)) throw Error(rope.where() + ": partial_rotary_factor is " + std::to_string(*part) + ", and must be at most 1");
-    result.rotary_dim = static_cast<int>(head_dim * *part);
+    result.rotary_dim = static_cast<int>(spec.attention.head_dim * *part);
   }
   return result;
 }
@@ -59,17 +59,17 @@ inline const Json& rope_object(const Fields& config) {
 
 }  // namespace hf_detail
 
-// One RoPE for all layers.
-inline Rope hf_rope(const Fields& config, int head_dim) {
+// One RoPE for all layers. Of `spec`, the head size and the context must be there already.
+inline Rope hf_rope(const Fields& config, const Spec& spec) {
   const Json& object = hf_detail::rope_object(config);
   const Fields rope(object, config.where() + ": rope_parameters");
   if (rope.find("full_attention") || rope.find("sliding_attention"))
     throw Error(rope.where() + " has one RoPE for each kind of layer, which is known only of gemma3");
-  return hf_detail::rope_of(rope, config, config.positive("rope_theta").value_or(10'000.0), head_dim);
+  return hf_detail::rope_of(rope, config, config.positive("rope_theta").value_or(10'000.0), spec);
 }
 
 // Gemma 3 has two: of the layers that see all, and of those with a window.
-inline std::pair<Rope, Rope> hf_gemma3_ropes(const Fields& config, int head_dim) {
+inline std::pair<Rope, Rope> hf_gemma3_ropes(const Fields& config, const Spec& spec) {
   const double theta = config.positive("rope_theta").value_or(1'000'000.0);
   const double local_theta = config.positive("rope_local_base_freq").value_or(10'000.0);
   static const Json nothing = Json::object();
@@ -87,8 +87,8 @@ inline std::pair<Rope, Rope> hf_gemma3_ropes(const Fields& config, int head_dim)
     }
   }
   if (const Json* scaling = config.find("rope_scaling")) full = scaling;  // older files; of the layers that see all only
-  return {hf_detail::rope_of(Fields(*full, where + ": full_attention"), config, theta, head_dim),
-          hf_detail::rope_of(Fields(*local, where + ": sliding_attention"), config, local_theta, head_dim)};
+  return {hf_detail::rope_of(Fields(*full, where + ": full_attention"), config, theta, spec),
+          hf_detail::rope_of(Fields(*local, where + ": sliding_attention"), config, local_theta, spec)};
 }
 
 }  // namespace diecast

@@ -57,7 +57,8 @@ inline float stored_value(Format format, const std::byte* bytes) {
 class Tensors {
  public:
   // Names are looked up without `prefixes`, the first that fits is taken off: files of the bare model lack it.
-  Tensors(std::vector<SafetensorsEntry> entries, const std::vector<std::string_view>& prefixes, std::string where) : where_(std::move(where)) {
+  Tensors(std::vector<SafetensorsEntry> entries, const std::vector<std::string_view>& prefixes, std::string where)
+      : where_(std::move(where)) {
     for (SafetensorsEntry& entry : entries) {
       std::string key = entry.name;
       for (const std::string_view prefix : prefixes)
@@ -66,7 +67,9 @@ class Tensors {
           break;
         }
       const auto [it, fresh] = entries_.try_emplace(key, std::move(entry));
-      if (!fresh) throw Error(where_ + ": tensors " + in_quotes(it->second.name) + " and " + in_quotes(entry.name) + " are the same part of the model");
+      if (!fresh)
+        throw Error(where_ + ": tensors " + in_quotes(it->second.name) + " and " + in_quotes(entry.name) +
+                    " are the same part of the model");
     }
   }
 
@@ -84,7 +87,8 @@ class Tensors {
   template <typename Harmless>
   void refuse_leftovers(Harmless&& harmless) const {
     for (const auto& [name, entry] : entries_)
-      if (!taken_.contains(name) && !harmless(name)) throw Error(where_ + ": tensor " + in_quotes(entry.name) + " is unknown; a model with it would compute something else");
+      if (!taken_.contains(name) && !harmless(name))
+        throw Error(where_ + ": tensor " + in_quotes(entry.name) + " is unknown; a model with it would compute something else");
   }
 
   const std::string& where() const { return where_; }
@@ -96,7 +100,8 @@ class Tensors {
     const SafetensorsEntry& entry = it->second;
     const auto format = format_of(entry);
     if (entry.shape != shape)
-      throw Error(where_ + ": tensor " + in_quotes(entry.name) + " has the shape " + shape_text(entry.shape) + ", and config.json asks for " + shape_text(shape));
+      throw Error(where_ + ": tensor " + in_quotes(entry.name) + " has the shape " + shape_text(entry.shape) +
+                  ", and config.json asks for " + shape_text(shape));
     taken_.insert(name);
     return {.name = entry.name, .format = format, .rows = rows, .cols = cols, .bytes = entry.bytes, .owner = entry.owner};
   }

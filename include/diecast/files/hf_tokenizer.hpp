@@ -23,9 +23,9 @@ namespace diecast {
 
 // The files of a folder that say something about its tokenizer; an absent file is null.
 struct HfTokenizerFiles {
-  Json tokenizer;           // tokenizer.json
-  Json config;              // tokenizer_config.json
-  Json special_tokens;      // special_tokens_map.json
+  Json tokenizer;                            // tokenizer.json
+  Json config;                               // tokenizer_config.json
+  Json special_tokens;                       // special_tokens_map.json
   std::optional<std::string> sentencepiece;  // tokenizer.model
 };
 
@@ -56,7 +56,8 @@ inline std::vector<AddedToken> added_tokens(const Fields& file) {
                      .single_word = one.flag("single_word", false),
                      .normalized = one.flag("normalized", false)};
     if (token.content.empty()) throw Error(one.where() + " is empty");
-    if (!ids.insert(token.id).second) throw Error(one.where() + ", " + in_quotes(token.content) + ", has the id " + std::to_string(token.id) + " of an earlier one");
+    if (!ids.insert(token.id).second)
+      throw Error(one.where() + ", " + in_quotes(token.content) + ", has the id " + std::to_string(token.id) + " of an earlier one");
     if (!contents.insert(token.content).second) throw Error(one.where() + ", " + in_quotes(token.content) + ", is there twice");
     added.push_back(std::move(token));
   }
@@ -71,18 +72,23 @@ inline void put_pieces(TokenizerTables& tables, const PieceIds& vocab, const std
     if (const auto it = vocab.find(token.content); it == vocab.end())
       by_id.emplace_back(token.id, token.content);
     else if (it->second != token.id)
-      throw Error(where + ": added token " + in_quotes(token.content) + " has the id " + std::to_string(token.id) + ", and " + std::to_string(it->second) + " in the vocabulary");
+      throw Error(where + ": added token " + in_quotes(token.content) + " has the id " + std::to_string(token.id) + ", and " +
+                  std::to_string(it->second) + " in the vocabulary");
   }
   std::sort(by_id.begin(), by_id.end());
   for (std::size_t i = 0; i < by_id.size(); ++i) {
     const auto& [id, piece] = by_id[i];
     if (i > 0 && by_id[i - 1].first == id)
-      throw Error(where + ": the pieces " + in_quotes(by_id[i - 1].second) + " and " + in_quotes(piece) + " have the same id, " + std::to_string(id));
-    if (static_cast<std::size_t>(id) != i) throw Error(where + ": no piece has the id " + std::to_string(i) + "; the next one is " + in_quotes(piece) + " with the id " + std::to_string(id));
+      throw Error(where + ": the pieces " + in_quotes(by_id[i - 1].second) + " and " + in_quotes(piece) + " have the same id, " +
+                  std::to_string(id));
+    if (static_cast<std::size_t>(id) != i)
+      throw Error(where + ": no piece has the id " + std::to_string(i) + "; the next one is " + in_quotes(piece) + " with the id " +
+                  std::to_string(id));
     tables.pieces.emplace_back(piece);
   }
   tables.kinds.assign(tables.pieces.size(), TokenKind::normal);
-  for (const AddedToken& token : tables.added) tables.kinds[static_cast<std::size_t>(token.id)] = token.special ? TokenKind::control : TokenKind::user_defined;
+  for (const AddedToken& token : tables.added)
+    tables.kinds[static_cast<std::size_t>(token.id)] = token.special ? TokenKind::control : TokenKind::user_defined;
 }
 
 // Both spellings: "a b", and since 2024 ["a", "b"].
@@ -107,16 +113,33 @@ inline std::vector<std::string> merges(const Fields& model, const PieceIds& voca
     const std::string left = merge.substr(0, space);
     const std::string right = merge.substr(space + 1);
     for (const std::string& piece : {left, right, left + right})
-      if (!vocab.contains(piece)) throw Error(where + ", " + in_quotes(merge) + ", needs the piece " + in_quotes(piece) + ", which is not in the vocabulary");
+      if (!vocab.contains(piece))
+        throw Error(where + ", " + in_quotes(merge) + ", needs the piece " + in_quotes(piece) + ", which is not in the vocabulary");
     all.push_back(std::move(merge));
     if (!seen.insert(all.back()).second) throw Error(where + ", " + in_quotes(all.back()) + ", is there twice");
   }
   return all;
 }
 
+// transformers would add tokens that only tokenizer_config.json has. Nobody writes such files; they are refused rather than half read.
+inline void check_added_tokens_decoder(const Fields& config, const TokenizerTables& tables) {
+  if (!config.find("added_tokens_decoder")) return;
+  const Fields decoder = config.object("added_tokens_decoder");
+  for (const auto& [id, value] : config.find("added_tokens_decoder")->items()) {
+    const Fields token = decoder.object(id);
+    token.need("content");
+    const std::string content = *token.text("content");
+    const auto same = [&](const AddedToken& added) { return std::to_string(added.id) == id && added.content == content; };
+    if (std::none_of(tables.added.begin(), tables.added.end(), same))
+      throw Error(token.where() + " is " + in_quotes(content) +
+                  ", which tokenizer.json does not have among its added tokens under this id");
+  }
+}
+
 // A named token ("bos_token"): a text or an object with its content; tokenizer_config.json comes before special_tokens_map.json.
 inline std::optional<std::string> named_token(const HfTokenizerFiles& files, const std::string& key, const std::string& folder) {
-  for (const auto& [file, name] : {std::pair{&files.config, "tokenizer_config.json"}, std::pair{&files.special_tokens, "special_tokens_map.json"}}) {
+  for (const auto& [file, name] :
+       {std::pair{&files.config, "tokenizer_config.json"}, std::pair{&files.special_tokens, "special_tokens_map.json"}}) {
     if (file->is_null()) continue;
     const Fields fields(*file, folder + "/" + name);
     const Json* value = fields.find(key);
@@ -151,11 +174,13 @@ inline void put_template(TokenizerTables& tables, const Fields& processor) {
   }
   if (!text_seen) throw Error(processor.where() + ": single does not have the text");
   const auto settle = [&](const std::vector<int>& ids, std::optional<int>& named, std::optional<bool>& add, const std::string& name) {
-    if (ids.size() > 1) throw Error(processor.where() + " writes " + std::to_string(ids.size()) + " tokens " + name + " the text, and only one is supported");
+    if (ids.size() > 1)
+      throw Error(processor.where() + " writes " + std::to_string(ids.size()) + " tokens " + name + " the text, and only one is supported");
     add = !ids.empty();
     if (ids.empty()) return;
     if (named && *named != ids[0])
-      throw Error(processor.where() + " writes the token " + std::to_string(ids[0]) + " " + name + " the text, and tokenizer_config.json names " + std::to_string(*named));
+      throw Error(processor.where() + " writes the token " + std::to_string(ids[0]) + " " + name +
+                  " the text, and tokenizer_config.json names " + std::to_string(*named));
     named = ids[0];
   };
   settle(before, tables.bos, tables.add_bos, "before");
@@ -173,7 +198,8 @@ inline void put_post_processor(TokenizerTables& tables, const Json& value, const
     const Json& list = processor.need("processors");
     if (!list.is_array()) throw Error(where + ": processors is " + shown(list) + ", and must be a list");
     for (const Json& step : list) {
-      if (step.is_object() && step.contains("type") && step["type"] == "Sequence") throw Error(where + ": a Sequence inside a Sequence is not supported");
+      if (step.is_object() && step.contains("type") && step["type"] == "Sequence")
+        throw Error(where + ": a Sequence inside a Sequence is not supported");
       put_post_processor(tables, step, where);
     }
     return;
@@ -183,9 +209,12 @@ inline void put_post_processor(TokenizerTables& tables, const Json& value, const
 
 // What a BPE model may say besides vocabulary and merges.
 inline void refuse_other_bpe(const Fields& model) {
-  if (model.number("dropout").value_or(0) != 0) throw Error(model.where() + ": dropout is " + shown(*model.find("dropout")) + ", which is not supported: the same text would not give the same ids");
+  if (model.number("dropout").value_or(0) != 0)
+    throw Error(model.where() + ": dropout is " + shown(*model.find("dropout")) +
+                ", which is not supported: the same text would not give the same ids");
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
-    if (!model.text(key).value_or("").empty()) throw Error(model.where() + ": " + key + " is " + shown(*model.find(key)) + ", which is not supported");
+    if (!model.text(key).value_or("").empty())
+      throw Error(model.where() + ": " + key + " is " + shown(*model.find(key)) + ", which is not supported");
 }
 
 }  // namespace hf_detail
@@ -204,7 +233,8 @@ inline TokenizerTables hf_tokenizer(const HfTokenizerFiles& files, const std::st
     const bool byte_fallback = type == "BPE" && model.flag("byte_fallback", false);
     sentencepiece = byte_fallback || type == "Unigram";
     if (sentencepiece && !files.sentencepiece)
-      throw Error(where + ": the model " + in_quotes(type) + (byte_fallback ? " with byte_fallback" : "") + " is SentencePiece's, and the folder has no tokenizer.model");
+      throw Error(where + ": the model " + in_quotes(type) + (byte_fallback ? " with byte_fallback" : "") +
+                  " is SentencePiece's, and the folder has no tokenizer.model");
     if (!sentencepiece && type != "BPE") throw Error(where + ": the tokenizer model " + in_quotes(type) + " is not supported");
     tables.added = added_tokens(file);
     if (type == "BPE") {
@@ -217,7 +247,8 @@ inline TokenizerTables hf_tokenizer(const HfTokenizerFiles& files, const std::st
       tables.pre_tokenizer = hf_pre_tokenizer(file.need("pre_tokenizer"), where + ": pre_tokenizer");
       tables.normalizer = hf_normalizer(file.find("normalizer") ? *file.find("normalizer") : Json(), where + ": normalizer");
       if (const Json* decoder = file.find("decoder"); decoder && file.object("decoder").text("type") != "ByteLevel")
-        throw Error(where + ": the decoder " + shown(file.object("decoder").need("type")) + " is not supported; a byte-level BPE has ByteLevel");
+        throw Error(where + ": the decoder " + shown(file.object("decoder").need("type")) +
+                    " is not supported; a byte-level BPE has ByteLevel");
       tables.ignore_merges = model.flag("ignore_merges", false);
       tables.merges = merges(model, vocab);
       put_pieces(tables, vocab, where);
@@ -249,12 +280,15 @@ inline TokenizerTables hf_tokenizer(const HfTokenizerFiles& files, const std::st
   }
   if (!files.config.is_null()) {
     const Fields config(files.config, folder + "/tokenizer_config.json");
+    if (!files.tokenizer.is_null()) check_added_tokens_decoder(config, tables);
     if (const auto add = config.flag("add_bos_token")) tables.add_bos = add;
     if (const auto add = config.flag("add_eos_token")) tables.add_eos = add;
   }
   if (!tables.pieces.empty())
     for (const auto* id : {&tables.bos, &tables.eos})
-      if (*id && static_cast<std::size_t>(**id) >= tables.pieces.size()) throw Error(where + ": post_processor writes the token " + std::to_string(**id) + ", and the vocabulary has " + std::to_string(tables.pieces.size()));
+      if (*id && static_cast<std::size_t>(**id) >= tables.pieces.size())
+        throw Error(where + ": post_processor writes the token " + std::to_string(**id) + ", and the vocabulary has " +
+                    std::to_string(tables.pieces.size()));
   return tables;
 }
 

@@ -36,7 +36,8 @@ inline void put_head(Weights& weights, Tensors& tensors, const Spec& spec) {
   const std::string name = "lm_head.weight";
   if (std::holds_alternative<UntiedHead>(spec.head)) {
     if (!tensors.has(name))
-      throw Error(tensors.where() + ": tensor " + in_quotes(name) + " is missing, and config.json says that the head is not tied to the embedding (tie_word_embeddings false)");
+      throw Error(tensors.where() + ": tensor " + in_quotes(name) +
+                  " is missing, and config.json says that the head is not tied to the embedding (tie_word_embeddings false)");
     weights.head = tensors.matrix(name, spec.vocab, spec.hidden);
   } else if (tensors.has(name)) {
     const Tensor head = tensors.matrix(name, spec.vocab, spec.hidden);
@@ -54,7 +55,9 @@ inline bool ends_with_number_then(std::string_view name, std::string_view before
 
 inline Weights gpt2_weights(Tensors& tensors, const Spec& spec) {
   const Sizes size(spec);
-  const auto norm = [&](const std::string& name) { return NormWeights{tensors.vector(name + ".weight", size.hidden), tensors.vector(name + ".bias", size.hidden)}; };
+  const auto norm = [&](const std::string& name) {
+    return NormWeights{tensors.vector(name + ".weight", size.hidden), tensors.vector(name + ".bias", size.hidden)};
+  };
   // Conv1D stores [in, out].
   const auto conv1d = [&](const std::string& name, std::int64_t out, std::int64_t in) {
     return LinearWeights{transposed(tensors.matrix(name + ".weight", in, out)), tensors.vector(name + ".bias", out)};
@@ -67,7 +70,9 @@ inline Weights gpt2_weights(Tensors& tensors, const Spec& spec) {
     LayerWeights layer;
     layer.attention_norm = norm(in + "ln_1");
     const LinearWeights qkv = conv1d(in + "attn.c_attn", size.q + 2 * size.kv, size.hidden);
-    const auto share = [&](std::int64_t first, std::int64_t rows) { return LinearWeights{part(qkv.weight, first, rows), part(*qkv.bias, first, rows)}; };
+    const auto share = [&](std::int64_t first, std::int64_t rows) {
+      return LinearWeights{part(qkv.weight, first, rows), part(*qkv.bias, first, rows)};
+    };
     layer.q = share(0, size.q);
     layer.k = share(size.q, size.kv);
     layer.v = share(size.q + size.kv, size.kv);
@@ -80,7 +85,9 @@ inline Weights gpt2_weights(Tensors& tensors, const Spec& spec) {
   weights.final_norm = norm("ln_f");
   put_head(weights, tensors, spec);
   // Causal masks, which older files store.
-  tensors.refuse_leftovers([](const std::string& name) { return ends_with_number_then(name, "h.", ".attn.bias") || ends_with_number_then(name, "h.", ".attn.masked_bias"); });
+  tensors.refuse_leftovers([](const std::string& name) {
+    return ends_with_number_then(name, "h.", ".attn.bias") || ends_with_number_then(name, "h.", ".attn.masked_bias");
+  });
   return weights;
 }
 
@@ -128,15 +135,17 @@ inline Weights llama_weights(Tensors& tensors, const Spec& spec, bool gemma) {
   weights.final_norm = norm("norm");
   put_head(weights, tensors, spec);
   // RoPE's frequencies, which older files store; they follow from the config.
-  tensors.refuse_leftovers(
-      [](const std::string& name) { return name == "rotary_emb.inv_freq" || ends_with_number_then(name, "layers.", ".self_attn.rotary_emb.inv_freq"); });
+  tensors.refuse_leftovers([](const std::string& name) {
+    return name == "rotary_emb.inv_freq" || ends_with_number_then(name, "layers.", ".self_attn.rotary_emb.inv_freq");
+  });
   return weights;
 }
 
 }  // namespace hf_detail
 
 // `where` opens every sentence: the folder. `model_type` as config.json has it, and `spec` made from the same file.
-inline Weights hf_weights(std::vector<SafetensorsEntry> entries, const Spec& spec, const std::string& model_type, const std::string& where) {
+inline Weights hf_weights(std::vector<SafetensorsEntry> entries, const Spec& spec, const std::string& model_type,
+                          const std::string& where) {
   if (model_type == "gpt2") {
     hf_detail::Tensors tensors(std::move(entries), {"transformer."}, where);
     return hf_detail::gpt2_weights(tensors, spec);

@@ -41,6 +41,7 @@ struct TokenizerTables {
   std::optional<int> bos, eos, unknown, pad;
   std::optional<bool> add_bos, add_eos;   // absent: the file says nothing
   std::optional<bool> add_space_prefix;
+  std::optional<bool> legacy;             // SentencePiece: the space prefix after every marker too (transformers' word); absent: yes
 };
 
 struct GenerationDefaults {               // generation_config.json's names; absent: the file says nothing

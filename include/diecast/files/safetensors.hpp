@@ -26,8 +26,8 @@ namespace diecast {
 
 struct SafetensorsEntry {
   std::string name;
-  std::string dtype;                   // as the file spells it: "F16"
-  std::vector<std::uint64_t> shape;    // [] is a scalar
+  std::string dtype;                 // as the file spells it: "F16"
+  std::vector<std::uint64_t> shape;  // [] is a scalar
   std::span<const std::byte> bytes{};
   std::shared_ptr<const void> owner{};
 };
@@ -39,9 +39,9 @@ inline constexpr std::uint64_t header_limit = 100'000'000;  // the format's cap
 // Bits of one value; absent for a name that the format does not have.
 inline std::optional<std::uint64_t> bits_of(std::string_view dtype) {
   static constexpr std::pair<std::string_view, std::uint64_t> all[] = {
-      {"BOOL", 8},    {"U8", 8},      {"I8", 8},   {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F4", 4},   {"F6_E2M3", 6}, {"F6_E3M2", 6},
-      {"I16", 16},    {"U16", 16},    {"F16", 16}, {"BF16", 16},   {"I32", 32},    {"U32", 32},    {"F32", 32}, {"I64", 64},    {"U64", 64},
-      {"F64", 64},    {"C64", 64}};
+      {"BOOL", 8},    {"U8", 8},      {"I8", 8},   {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F4", 4},
+      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"I16", 16}, {"U16", 16},    {"F16", 16},    {"BF16", 16},   {"I32", 32},
+      {"U32", 32},    {"F32", 32},    {"I64", 64}, {"U64", 64},    {"F64", 64},    {"C64", 64}};
   for (const auto& [name, bits] : all)
     if (name == dtype) return bits;
   return std::nullopt;
@@ -86,24 +86,31 @@ inline Placed header_line(const std::string& name, const Json& value, const std:
   if (!offsets.is_array() || offsets.size() != 2) throw Error(where + ": data_offsets must be a list of two numbers");
   placed.begin = unsigned_or(offsets[0], where + ": its begin");
   placed.end = unsigned_or(offsets[1], where + ": its end");
-  if (placed.begin > placed.end) throw Error(where + " begins at byte " + std::to_string(placed.begin) + " after its end at byte " + std::to_string(placed.end));
+  if (placed.begin > placed.end)
+    throw Error(where + " begins at byte " + std::to_string(placed.begin) + " after its end at byte " + std::to_string(placed.end));
   if (size_in_bits % 8 != 0) throw Error(where + " takes " + std::to_string(size_in_bits) + " bits, which is no whole number of bytes");
   if (size_in_bits / 8 != placed.end - placed.begin)
-    throw Error(where + " needs " + std::to_string(size_in_bits / 8) + " bytes by its shape and dtype, and its offsets span " + std::to_string(placed.end - placed.begin));
+    throw Error(where + " needs " + std::to_string(size_in_bits / 8) + " bytes by its shape and dtype, and its offsets span " +
+                std::to_string(placed.end - placed.begin));
   return placed;
 }
 
 }  // namespace hf_detail
 
 // The tensors of one file, in the order of their bytes. `owner` keeps `file` alive; `path` is for messages.
-inline std::vector<SafetensorsEntry> parse_safetensors(std::span<const std::byte> file, const std::shared_ptr<const void>& owner, const std::string& path) {
-  if (file.size() < 8) throw Error(path + " has " + std::to_string(file.size()) + " bytes; a safetensors file starts with 8 bytes for the length of its header");
+inline std::vector<SafetensorsEntry> parse_safetensors(std::span<const std::byte> file, const std::shared_ptr<const void>& owner,
+                                                       const std::string& path) {
+  if (file.size() < 8)
+    throw Error(path + " has " + std::to_string(file.size()) +
+                " bytes; a safetensors file starts with 8 bytes for the length of its header");
   std::uint64_t header_size = 0;
   for (std::size_t i = 8; i-- > 0;) header_size = header_size << 8 | std::to_integer<std::uint64_t>(file[i]);
   if (header_size > hf_detail::header_limit)
-    throw Error(path + ": the header claims " + std::to_string(header_size) + " bytes, more than the format's limit of " + std::to_string(hf_detail::header_limit));
+    throw Error(path + ": the header claims " + std::to_string(header_size) + " bytes, more than the format's limit of " +
+                std::to_string(hf_detail::header_limit));
   if (header_size > file.size() - 8)
-    throw Error(path + ": the header claims " + std::to_string(header_size) + " bytes, and the file has " + std::to_string(file.size() - 8) + " after its first 8");
+    throw Error(path + ": the header claims " + std::to_string(header_size) + " bytes, and the file has " +
+                std::to_string(file.size() - 8) + " after its first 8");
   const auto header_bytes = file.subspan(8, static_cast<std::size_t>(header_size));
   const auto data = file.subspan(8 + static_cast<std::size_t>(header_size));
   if (header_bytes.empty() || header_bytes[0] != std::byte{'{'}) throw Error(path + ": the header does not begin with {");
@@ -124,15 +131,21 @@ inline std::vector<SafetensorsEntry> parse_safetensors(std::span<const std::byte
   const std::string* before = nullptr;
   for (const auto& placed : all) {
     const std::string where = path + ": tensor " + in_quotes(placed.entry.name);
-    if (placed.begin < reached) throw Error(where + " begins at byte " + std::to_string(placed.begin) + ", inside tensor " + in_quotes(*before) + " that ends at byte " + std::to_string(reached));
+    if (placed.begin < reached)
+      throw Error(where + " begins at byte " + std::to_string(placed.begin) + ", inside tensor " + in_quotes(*before) +
+                  " that ends at byte " + std::to_string(reached));
     if (placed.begin > reached)
-      throw Error(where + " begins at byte " + std::to_string(placed.begin) + " and leaves a hole: the bytes before are taken only up to " + std::to_string(reached));
-    if (placed.end > data.size()) throw Error(where + " ends at byte " + std::to_string(placed.end) + ", and the file has " + std::to_string(data.size()) + " bytes of data");
+      throw Error(where + " begins at byte " + std::to_string(placed.begin) + " and leaves a hole: the bytes before are taken only up to " +
+                  std::to_string(reached));
+    if (placed.end > data.size())
+      throw Error(where + " ends at byte " + std::to_string(placed.end) + ", and the file has " + std::to_string(data.size()) +
+                  " bytes of data");
     reached = placed.end;
     before = &placed.entry.name;
   }
   if (reached != data.size())
-    throw Error(path + ": " + std::to_string(data.size() - reached) + " bytes after the last tensor belong to none: the tensors end at byte " + std::to_string(reached) + " of " +
+    throw Error(path + ": " + std::to_string(data.size() - reached) +
+                " bytes after the last tensor belong to none: the tensors end at byte " + std::to_string(reached) + " of " +
                 std::to_string(data.size()));
 
   std::vector<SafetensorsEntry> entries;
@@ -174,10 +187,12 @@ inline std::vector<SafetensorsEntry> read_safetensors_folder(const std::string& 
   for (auto& [file, promised] : shards) {
     const std::string path = (base / file).string();
     for (auto& entry : read_safetensors(path)) {
-      if (promised.erase(entry.name) == 0) throw Error(path + ": tensor " + in_quotes(entry.name) + " is not listed for this file in model.safetensors.index.json");
+      if (promised.erase(entry.name) == 0)
+        throw Error(path + ": tensor " + in_quotes(entry.name) + " is not listed for this file in model.safetensors.index.json");
       all.push_back(std::move(entry));
     }
-    if (!promised.empty()) throw Error(path + " lacks tensor " + in_quotes(*promised.begin()) + " that model.safetensors.index.json lists for it");
+    if (!promised.empty())
+      throw Error(path + " lacks tensor " + in_quotes(*promised.begin()) + " that model.safetensors.index.json lists for it");
   }
   return all;
 }

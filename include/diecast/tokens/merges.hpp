@@ -1,0 +1,107 @@
+// The merges of a byte-pair encoding: which two neighbouring tokens become one, and in which order (Sennrich et al. 2016).
+// Looked up by the pair of ids in an open hash table. A word is merged through a heap of its candidate pairs, lowest rank first, then
+// leftmost: n log n for n bytes.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace diecast {
+
+struct Merge {
+  std::int32_t left = -1;  // -1: an empty slot
+  std::int32_t right = -1;
+  std::int32_t result = -1;
+  std::int32_t rank = -1;
+};
+
+class MergeTable {
+ public:
+  explicit MergeTable(std::size_t merges) : slots_(std::bit_ceil(merges * 2 + 2)), shift_(64 - std::countr_zero(slots_.size())) {}
+
+  // A pair that is there already keeps its earlier, better rank. At most as many as the constructor was told.
+  void insert(const Merge& merge) {
+    Merge& slot = slots_[find_slot(merge.left, merge.right)];
+    if (slot.left < 0) slot = merge;
+  }
+  const Merge* find(std::int32_t left, std::int32_t right) const {
+    const Merge& slot = slots_[find_slot(left, right)];
+    return slot.left < 0 ? nullptr : &slot;
+  }
+
+ private:
+  std::size_t find_slot(std::int32_t left, std::int32_t right) const {
+    std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
+    key = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;  // Fibonacci hashing: the best mixed bits are the highest
+    std::size_t index = static_cast<std::size_t>((key ^ key << 32) >> shift_);
+    while (slots_[index].left >= 0 && (slots_[index].left != left || slots_[index].right != right)) index = (index + 1) & (slots_.size() - 1);
+    return index;
+  }
+
+  std::vector<Merge> slots_;
+  int shift_;
+};
+
+// Merges words; keeps its memory from word to word.
+class WordMerger {
+ public:
+  explicit WordMerger(const MergeTable& table) : table_(table) {}
+
+  // Appends the tokens of a word to `out`; `ids` are the tokens of its bytes.
+  void merge(const std::vector<std::int32_t>& ids, std::vector<int>& out) {
+    symbols_.clear();
+    heap_.clear();
+    const auto count = static_cast<std::int32_t>(ids.size());
+    for (std::int32_t i = 0; i < count; ++i) symbols_.push_back({ids[static_cast<std::size_t>(i)], i - 1, i + 1 < count ? i + 1 : -1});
+    for (std::int32_t i = 0; i + 1 < count; ++i) consider(i);
+    std::make_heap(heap_.begin(), heap_.end(), later);
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end(), later);
+      const Candidate best = heap_.back();
+      heap_.pop_back();
+      Symbol& left = symbols_[static_cast<std::size_t>(best.position)];
+      if (left.id != best.merge->left || left.next < 0) continue;  // one of the two was merged away meanwhile
+      Symbol& right = symbols_[static_cast<std::size_t>(left.next)];
+      if (right.id != best.merge->right) continue;
+      left.id = best.merge->result;
+      right.id = -1;
+      left.next = right.next;
+      if (right.next >= 0) symbols_[static_cast<std::size_t>(right.next)].previous = best.position;
+      if (left.previous >= 0 && consider(left.previous)) std::push_heap(heap_.begin(), heap_.end(), later);
+      if (left.next >= 0 && consider(best.position)) std::push_heap(heap_.begin(), heap_.end(), later);
+    }
+    for (std::int32_t i = count > 0 ? 0 : -1; i >= 0; i = symbols_[static_cast<std::size_t>(i)].next) {
+      out.push_back(symbols_[static_cast<std::size_t>(i)].id);
+    }
+  }
+
+ private:
+  struct Symbol {
+    std::int32_t id;  // -1: part of the token on its left
+    std::int32_t previous;
+    std::int32_t next;
+  };
+  struct Candidate {
+    const Merge* merge;
+    std::int32_t position;
+  };
+  static bool later(const Candidate& a, const Candidate& b) {
+    return a.merge->rank != b.merge->rank ? a.merge->rank > b.merge->rank : a.position > b.position;
+  }
+
+  bool consider(std::int32_t position) {
+    const Symbol& left = symbols_[static_cast<std::size_t>(position)];
+    const Merge* merge = table_.find(left.id, symbols_[static_cast<std::size_t>(left.next)].id);
+    if (merge) heap_.push_back({merge, position});
+    return merge != nullptr;
+  }
+
+  const MergeTable& table_;
+  std::vector<Symbol> symbols_;
+  std::vector<Candidate> heap_;
+};
+
+}  // namespace diecast

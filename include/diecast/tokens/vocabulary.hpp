@@ -1,0 +1,54 @@
+// What a tokenizer knows about each id, whichever its family: how the vocabulary spells it, what it writes, whether it is a control token.
+// Checks the tables of a file: every claim in them is compared with what is there.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <diecast/error.hpp>
+#include <diecast/files/model.hpp>
+
+namespace diecast {
+
+class Vocabulary {
+ public:
+  explicit Vocabulary(const TokenizerTables& tables) : pieces_(tables.pieces), control_(tables.pieces.size()) {
+    if (pieces_.empty()) throw Error("the tokenizer has no pieces");
+    if (pieces_.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) throw Error("the tokenizer has more than 2^31 pieces");
+    if (!tables.kinds.empty() && tables.kinds.size() != pieces_.size()) {
+      throw Error("the tokenizer has " + std::to_string(pieces_.size()) + " pieces, but " + std::to_string(tables.kinds.size()) + " token types");
+    }
+    for (std::size_t id = 0; id < tables.kinds.size(); ++id) control_[id] = tables.kinds[id] == TokenKind::control;
+    for (const AddedToken& token : tables.added) {
+      check_id("the added token \"" + token.content + "\"", token.id);
+      if (token.special) control_[static_cast<std::size_t>(token.id)] = true;
+    }
+    check_id("the BOS token", tables.bos.value_or(0));
+    check_id("the EOS token", tables.eos.value_or(0));
+    check_id("the unknown token", tables.unknown.value_or(0));
+    check_id("the padding token", tables.pad.value_or(0));
+  }
+
+  int size() const { return static_cast<int>(pieces_.size()); }
+  const std::string& piece(int id) const { return pieces_[index(id)]; }
+  bool is_control(int id) const { return control_[index(id)]; }
+
+  std::size_t index(int id) const {
+    check_id("a token", id);
+    return static_cast<std::size_t>(id);
+  }
+
+ private:
+  void check_id(const std::string& what, int id) const {
+    if (id < 0 || id >= size()) throw Error(what + " has the id " + std::to_string(id) + ", but ids go from 0 to " + std::to_string(size() - 1));
+  }
+
+  std::vector<std::string> pieces_;
+  std::vector<bool> control_;
+};
+
+}  // namespace diecast

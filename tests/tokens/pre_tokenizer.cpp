@@ -1,0 +1,125 @@
+#include <catch2/catch.hpp>
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <diecast/tokens/pre_tokenizer.hpp>
+
+#include "golden_file.hpp"
+
+using namespace diecast;
+using Pieces = std::vector<std::string>;
+
+namespace {
+
+Pieces split(const std::string& name, std::string_view text) {
+  Pieces pieces;
+  find_pre_tokenizer(name).split(text, [&](std::string_view piece) { pieces.emplace_back(piece); });
+  return pieces;
+}
+
+}  // namespace
+
+TEST_CASE("K1: a double newline before a letter") {
+  CHECK(split("llama-bpe", "\n\nW") == Pieces{"\n\n", "W"});
+  CHECK(split("qwen2", "\n\nW") == Pieces{"\n\n", "W"});
+  CHECK(split("gpt-2", "\n\nW") == Pieces{"\n", "\n", "W"});
+}
+
+TEST_CASE("K2: digits and contractions") {
+  CHECK(split("gpt-2", "12345") == Pieces{"12345"});
+  CHECK(split("gpt-2", "I'VE") == Pieces{"I", "'", "VE"});
+  CHECK(split("gpt-2", "(x") == Pieces{"(", "x"});
+  CHECK(split("gpt-2", ".\n\n") == Pieces{".", "\n\n"});
+  CHECK(split("gpt-2", "1½") == Pieces{"1½"});
+  CHECK(split("llama-bpe", "12345") == Pieces{"123", "45"});
+  CHECK(split("llama-bpe", "I'VE") == Pieces{"I", "'VE"});
+  CHECK(split("llama-bpe", "(x") == Pieces{"(x"});
+  CHECK(split("llama-bpe", ".\n\n") == Pieces{".\n\n"});
+  CHECK(split("llama-bpe", "1½") == Pieces{"1½"});
+  CHECK(split("qwen2", "12345") == Pieces{"1", "2", "3", "4", "5"});
+  CHECK(split("qwen2", "I'VE") == Pieces{"I", "'VE"});
+  CHECK(split("qwen2", "(x") == Pieces{"(x"});
+  CHECK(split("qwen2", ".\n\n") == Pieces{".\n\n"});
+  CHECK(split("qwen2", "1½") == Pieces{"1", "½"});
+}
+
+TEST_CASE("the pieces of real texts, by Python's regex") {
+  for (const auto& golden : tokens_test::golden_cases("pieces.json")) {
+    const auto text = golden.at("text").get<std::string>();
+    for (const std::string name : {"gpt-2", "smollm", "llama-bpe", "qwen2"}) {
+      std::vector<std::size_t> lengths;
+      find_pre_tokenizer(name).split(text, [&](std::string_view piece) { lengths.push_back(piece.size()); });
+      INFO(name << ": " << text);
+      CHECK(lengths == golden.at(name).get<std::vector<std::size_t>>());
+    }
+  }
+}
+
+// SmolLM looks ahead within the text between two digits only (tokenizers: Sequence of Digits and ByteLevel).
+TEST_CASE("a digit ends the white space before it") {
+  CHECK(split("smollm", "a   1") == Pieces{"a", "   ", "1"});
+  CHECK(split("gpt-2", "a   1") == Pieces{"a", "  ", " 1"});
+  CHECK(split("smollm", " ½x") == Pieces{" ", "½", "x"});
+}
+
+TEST_CASE("the long s makes a contraction where case is ignored") {
+  CHECK(split("llama-bpe", "a'\u017Fa") == Pieces{"a", "'\u017F", "a"});
+  CHECK(split("gpt-2", "'\u017F") == Pieces{"'", "\u017F"});
+}
+
+TEST_CASE("bytes that are no UTF-8 stay in the pieces") {
+  const std::string text = "a\xFF\xFE b\xE2\x80 \xF0\x9F\x98" "c\xC0";
+  for (const std::string name : {"gpt-2", "smollm", "llama-bpe", "qwen2"}) {
+    std::string joined;
+    for (const std::string& piece : split(name, text)) {
+      CHECK_FALSE(piece.empty());
+      joined += piece;
+    }
+    CHECK(joined == text);
+  }
+}
+
+TEST_CASE("K11: a million equal letters are one pre-token, within a 256 KiB stack, in linear time") {
+  struct Work {
+    std::vector<std::size_t> longest;
+    std::vector<double> seconds;
+    static void* run(void* data) {
+      auto& work = *static_cast<Work*>(data);
+      for (const std::string name : {"gpt-2", "smollm", "llama-bpe", "qwen2"}) {
+        for (const std::size_t length : {std::size_t{10'000}, std::size_t{1'000'000}}) {
+          for (const char letter : {'A', '\n', ' ', '!'}) {
+            const std::string text(length, letter);
+            std::size_t first = 0;
+            const auto start = std::chrono::steady_clock::now();
+            find_pre_tokenizer(name).split(text, [&](std::string_view piece) { first = std::max(first, piece.size()); });
+            work.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+            work.longest.push_back(length - first);
+          }
+        }
+      }
+      return nullptr;
+    }
+  } work;
+  pthread_attr_t attributes;
+  REQUIRE(pthread_attr_init(&attributes) == 0);
+  REQUIRE(pthread_attr_setstacksize(&attributes, 256 * 1024) == 0);
+  pthread_t thread;
+  REQUIRE(pthread_create(&thread, &attributes, Work::run, &work) == 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  REQUIRE(work.longest.size() == 32);
+  for (const std::size_t rest : work.longest) CHECK(rest == 0);
+  for (const double seconds : work.seconds) CHECK(seconds < 5);  // quadratic time would take hours
+}
+
+TEST_CASE("a pre-tokenizer that is not known is refused by its name") {
+  CHECK_THROWS_WITH(find_pre_tokenizer("tekken-9"), Catch::Contains("\"tekken-9\"") && Catch::Contains("gpt-2, "));
+  CHECK_THROWS_WITH(find_pre_tokenizer("default"), Catch::Contains("does not say which pre-tokenizer"));
+  CHECK_THROWS_AS(find_pre_tokenizer(""), Error);
+  CHECK(find_pre_tokenizer("llama3").name == "llama-bpe");
+}
