@@ -33,6 +33,11 @@ echo "x: No space left on device" >broken; cast tiny Hi; expect_sentence 2 "the 
 echo "g++: fatal error: Killed signal terminated program cc1plus" >broken; cast tiny Hi; expect_sentence 2 "ran out of memory"
 rm broken; cast tiny Hi; expect_status 0; expect_out "<run>"$'\n'"<--model>"$'\n'"<$project/models/tiny>"$'\n'"<-->"$'\n'"<Hi>"
 
+# A known model that nobody has written a config for.
+echo "nobody - - models/tiny Free" >>"$project/tools/known_models"
+cast --list; expect_status 0
+cast nobody; expect_sentence 1 "the project has no program engine_nobody"
+
 # Killed while it compiles.
 for signal in TERM KILL; do
   rm -f compilations; echo 2 >slow; echo $signal >"$project/source.txt"
