@@ -54,6 +54,7 @@ compile() {
 compile_failed() {
   if grep -q 'No space left on device' "$log"; then mend "the disk of $build is full"; fi
   if grep -q -e 'Killed signal' -e 'out of memory' "$log"; then mend "the compiler ran out of memory while compiling $label (see $log)"; fi
+  if grep -q "unknown target '$target'" "$log"; then fail "the project has no program $target, which would be $label"; fi
   fail "compiling $label failed; the compiler's words are in $log"
 }
 ninja_counter() { grep -a -o '^\[[0-9]*/[0-9]*\]' "$log" | tail -n 1 | tr -d '[]' | sed 's|/| of |'; }

@@ -49,6 +49,7 @@ tick() {
   local ticks=0 width words
   width=$(stty size <&2 2>/dev/null || echo "24 80")
   width=${width#* }
+  if ((width < 20)); then width=80; fi
   while sleep 0.2 >/dev/null 2>&1; kill -0 $$ 2>/dev/null; do
     ticks=$((ticks + 1))
     if [[ -n $terminal ]]; then

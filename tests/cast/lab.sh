@@ -75,7 +75,7 @@ mode=$(cat "$LAB/pip" 2>/dev/null)
 case $mode in
   offline) echo "ERROR: No matching distribution found for $name" >&2; exit 1 ;;
   full) echo "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device" >&2; exit 1 ;;
-  slow*) head -c 5 "$LAB/wheels/$name.whl" >"$2/$name.whl"; touch "$LAB/started"; read -r -t "${mode#slow }" _ <>"$LAB/fifo" ;;  # a sleep in this process
+  slow*) head -c 5 "$LAB/wheels/$name.whl" >"$2/$name.whl"; echo $$ >"$LAB/started"; read -r -t "${mode#slow }" _ <>"$LAB/fifo" ;;  # a sleep in this process
   damaged) head -c 60 "$LAB/wheels/$name.whl" >"$2/$name.whl"; exit 0 ;;
   other) name=parts0; "$REAL_PYTHON" -c 'import sys, zipfile
 with zipfile.ZipFile(sys.argv[1], "w") as z: z.writestr("x/toy.gguf", "GGUF something else")' "$2/toy.whl"; exit 0 ;;
