@@ -84,6 +84,8 @@ TEST_CASE("E4: finish reasons") {
   CHECK(reason(2) == FinishReason::stop);
   CHECK(reason(3) == FinishReason::stop);
   CHECK(reason(1, {"a"}) == FinishReason::stop);  // completed by the last allowed token
+  CHECK(reason(1, {"ab"}) == FinishReason::length);  // begun, not completed: what was held back is released
+  CHECK(both_ways(made, {.prompt = std::vector<int>{d}, .max_tokens = 1, .stop = {"ab"}}).text == "a");
   CHECK(name(FinishReason::stop) == "stop");
   CHECK(name(FinishReason::length) == "length");
 }

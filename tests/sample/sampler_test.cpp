@@ -56,6 +56,8 @@ TEST_CASE("S1: top-p keeps the token that crosses the limit and no further one")
 
 TEST_CASE("S2: ties are cut at the lowest ids") {
   CHECK(kept_by_top_p({1, 1, 1, 1}, .5) == std::vector<int>{0, 1});
+  CHECK(kept_by_top_p(std::vector<float>(4096, 1), .5).size() == 2048);
+  CHECK(kept_by_top_p(std::vector<float>(4096, 1), .5).back() == 2047);
   CHECK(drawn({1, 1, 1, 1}, {.temperature = 1, .top_p = .5}) == std::set<int>{0, 1});
   CHECK(drawn({1, 1, 1, 0}, {.temperature = 1, .top_k = 2}) == std::set<int>{0, 1});
   CHECK(drawn({0, 1, 1, 1}, {.temperature = 1, .top_k = 2}) == std::set<int>{1, 2});

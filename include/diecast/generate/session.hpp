@@ -145,6 +145,7 @@ class Session {
   }
 
   // Cuts the cache to what it has in common with these ids; the last one is always computed, for its logits are needed.
+  // Rows that a failure left half done lie behind cached_ and go too.
   int keep_common(const std::vector<int>& ids) {
     const auto differ = std::mismatch(cached_.begin(), cached_.end(), ids.begin(), ids.end() - 1).first;
     const auto common = differ - cached_.begin();
@@ -166,10 +167,9 @@ class Session {
     return forward(turn, {&id, 1}, true);
   }
 
-  // Runs these ids behind what the cache holds; nothing when cancelled. What an earlier failure left half done is cut off first.
+  // Runs these ids behind what the cache holds; nothing when cancelled.
   std::optional<Logits> forward(const Turn& turn, std::span<const int> ids, bool asks) {
     if (turn.cancel.stop_requested()) return {};
-    context_->table().truncate(sequence_, static_cast<int>(cached_.size()));
     rows_.clear();
     for (const int id : ids) rows_.push_back({id, static_cast<int>(cached_.size() + rows_.size()), sequence_, false});
     rows_.back().logits = asks;
