@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the right values of tests/tokens into tests/data/tokens (pip install tokenizers regex). Run by hand:
+"""Writes the right values of tests/tokens into tests/data/tokens (pip install tokenizers regex unicodedata2==16.0.0). Run by hand:
 
     python3 tests/oracle/make_tokenizer_goldens.py SHARED
 
@@ -7,6 +7,7 @@ SHARED is the folder with tokenizers/*.json and tokenizers/vocab/*.inp, whose te
 pieces.json: texts and the lengths in bytes of their pieces, by the models' expressions in Python's `regex`.
 tiny-shakespeare.json: texts and ids of models/tiny-shakespeare/tokenizer.json by the `tokenizers` package.
 added_tokens.json: texts and ids with added tokens of every kind, by the `tokenizers` package.
+normal_forms.json: random strings in NFC and NFKC by the package `unicodedata2` 16.0.0.
 invalid_utf8.json: random bytes and what Python's decoder makes of them.
 """
 import json
@@ -16,6 +17,7 @@ import sys
 
 import regex
 import tokenizers
+import unicodedata2
 from tokenizers import AddedToken, models, pre_tokenizers
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -90,6 +92,21 @@ def added_tokens():
           [{"alphabet": alphabet, "added": described}, *cases])
 
 
+def normal_forms():
+    rng = random.Random(8)
+    decomposing = [c for c in range(0x110000) if unicodedata2.decomposition(chr(c))]
+    marks = [c for c in range(0x110000) if unicodedata2.combining(chr(c))]
+    hangul = [*range(0x1100, 0x1113), *range(0x1161, 0x1176), *range(0x11A7, 0x11C3)]
+    starters = [0x9BE, 0x9C7, 0xB47, 0xB56, 0xDCF, 0xDD9, 0x1025, 0x102E, 0x16121, 0x1611E, 0x16129, 0x1611F, 0x16120]
+    base = [ord(c) for c in "aeiouAEIOUcnsyz ;KO<>="]
+    cases = []
+    for _ in range(300):
+        text = "".join(chr(rng.choice(rng.choice([decomposing, marks, marks, hangul, starters, base, range(0xAC00, 0xD7A4)])))
+                       for _ in range(rng.randrange(1, 9)))
+        cases.append([text, unicodedata2.normalize("NFC", text), unicodedata2.normalize("NFKC", text)])
+    write("normal_forms.json", "unicodedata2 16.0.0: text, NFC, NFKC", cases)
+
+
 def invalid_utf8():
     rng = random.Random(6)
     likely = [0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xFF]
@@ -106,4 +123,5 @@ if __name__ == "__main__":
     pieces(all_texts)
     tiny_shakespeare(all_texts)
     added_tokens()
+    normal_forms()
     invalid_utf8()

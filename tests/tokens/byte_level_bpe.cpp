@@ -144,7 +144,7 @@ TEST_CASE("tables that contradict themselves are refused with a sentence") {
   refused(tables, "the added token \"x\" has the id 999");
   tables = byte_tables();
   tables.normalizer = "Lowercase";
-  refused(tables, "\"Lowercase\"");
+  refused(tables, "the normalizer \"Lowercase\" is not known");
   refused(byte_tables("default"), "does not say");
   refused(TokenizerTables{}, "");
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,6 +18,7 @@
 #include <diecast/tokens/added_tokens.hpp>
 #include <diecast/tokens/byte_alphabet.hpp>
 #include <diecast/tokens/merges.hpp>
+#include <diecast/tokens/normalize.hpp>
 #include <diecast/tokens/pre_tokenizer.hpp>
 #include <diecast/tokens/tokenizer.hpp>
 #include <diecast/tokens/vocabulary.hpp>
@@ -27,12 +29,12 @@ class ByteLevelBpe final : public Tokenizer {
  public:
   explicit ByteLevelBpe(const TokenizerTables& tables)
       : vocabulary_(tables),
+        form_(normal_form(tables.normalizer)),
         pre_tokenizer_(find_pre_tokenizer(tables.pre_tokenizer)),
         ignore_merges_(tables.ignore_merges),
         first_(tokens_where(tables.added, false)),
         second_(tokens_where(tables.added, true)),
         merges_(tables.merges.size()) {
-    if (!tables.normalizer.empty()) throw Error("the normalizer \"" + tables.normalizer + "\" is not supported");
     read_pieces(tables);
     read_merges(tables.merges);
     bos = tables.bos;
@@ -50,23 +52,15 @@ class ByteLevelBpe final : public Tokenizer {
     std::vector<int> ids;
     WordMerger merger(merges_);
     std::vector<std::int32_t> word;
-    for (const Segment& segment : segments(prompt)) {
-      if (segment.id >= 0) {
-        ids.push_back(segment.id);
-        continue;
+    std::vector<Segment> segments;
+    first_.split(prompt, {0, prompt.text.size()}, segments);
+    for (const Segment& segment : segments) {
+      if (segment.id >= 0) ids.push_back(segment.id);
+      else if (!form_) encode_part(prompt, segment.range, merger, word, ids);
+      else {
+        const PromptText text = normalize(prompt, segment.range, *form_);
+        encode_part(text, {0, text.text.size()}, merger, word, ids);
       }
-      const std::string_view text = std::string_view(prompt.text).substr(segment.range.begin, segment.range.end - segment.range.begin);
-      pre_tokenizer_.split(text, [&](std::string_view piece) {
-        if (ignore_merges_) {
-          if (const auto whole = ids_.find(piece); whole != ids_.end()) return ids.push_back(whole->second);
-        }
-        word.clear();
-        for (const char byte : piece) {
-          const std::int32_t id = byte_ids_[static_cast<unsigned char>(byte)];
-          if (id >= 0) word.push_back(id);  // a byte that the vocabulary cannot spell is left out, as the tokenizers package does
-        }
-        merger.merge(word, ids);
-      });
     }
     return ids;
   }
@@ -86,17 +80,35 @@ class ByteLevelBpe final : public Tokenizer {
     return chosen;
   }
 
-  // Added tokens are found in two passes: those matched in the text as it came, then those matched after normalisation.
-  std::vector<Segment> segments(const PromptText& prompt) const {
-    std::vector<Segment> found;
-    first_.split(prompt, {0, prompt.text.size()}, found);
-    if (second_.empty()) return found;
-    std::vector<Segment> both;
-    for (const Segment& segment : found) {
-      if (segment.id >= 0) both.push_back(segment);
-      else second_.split(prompt, segment.range, both);
+  static std::optional<NormalForm> normal_form(const std::string& name) {
+    if (name.empty()) return std::nullopt;
+    if (name == "NFC") return NormalForm::nfc;
+    if (name == "NFKC") return NormalForm::nfkc;
+    throw Error("the normalizer \"" + name + "\" is not known; known are NFC and NFKC");
+  }
+
+  // Text in which the first pass found no added token; the second looks for those that are matched after normalisation.
+  void encode_part(const PromptText& prompt, Range part, WordMerger& merger, std::vector<std::int32_t>& word, std::vector<int>& ids) const {
+    std::vector<Segment> segments;
+    second_.split(prompt, part, segments);
+    for (const Segment& segment : segments) {
+      if (segment.id >= 0) {
+        ids.push_back(segment.id);
+        continue;
+      }
+      const std::string_view text = std::string_view(prompt.text).substr(segment.range.begin, segment.range.end - segment.range.begin);
+      pre_tokenizer_.split(text, [&](std::string_view piece) {
+        if (ignore_merges_) {
+          if (const auto whole = ids_.find(piece); whole != ids_.end()) return ids.push_back(whole->second);
+        }
+        word.clear();
+        for (const char byte : piece) {
+          const std::int32_t id = byte_ids_[static_cast<unsigned char>(byte)];
+          if (id >= 0) word.push_back(id);  // a byte that the vocabulary cannot spell is left out, as the tokenizers package does
+        }
+        merger.merge(word, ids);
+      });
     }
-    return both;
   }
 
   void read_pieces(const TokenizerTables& tables) {
@@ -162,6 +174,7 @@ class ByteLevelBpe final : public Tokenizer {
   }
 
   Vocabulary vocabulary_;
+  std::optional<NormalForm> form_;
   PreTokenizer pre_tokenizer_;
   bool ignore_merges_;
   AddedTokens first_, second_;
