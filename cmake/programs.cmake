@@ -10,7 +10,7 @@ find_package(fmt REQUIRED)
 add_library(diecast_shell STATIC EXCLUDE_FROM_ALL
   tools/engine/main.cpp tools/engine/load.cpp tools/engine/run.cpp tools/engine/chat.cpp tools/engine/tokens.cpp tools/engine/logits.cpp
   tools/engine/info.cpp tools/engine/verify.cpp)
-target_link_libraries(diecast_shell PUBLIC diecast::hf diecast::reference diecast::identity CLI11::CLI11 fmt::fmt PRIVATE diecast_warnings)
+target_link_libraries(diecast_shell PUBLIC diecast::hf diecast::reference diecast::identity diecast::sentencepiece CLI11::CLI11 fmt::fmt PRIVATE diecast_warnings)
 target_include_directories(diecast_shell PUBLIC tools/engine)
 
 # diecast_engine(NAME [CONFIG]): the target engine_<name> makes engines/NAME; without a config it takes any model.
@@ -18,8 +18,8 @@ function(diecast_engine name)
   string(REGEX REPLACE "[^a-z0-9_]" "_" identifier ${name})
   set(unit ${CMAKE_BINARY_DIR}/engines/${identifier}.cpp)
   if(ARGN)
-    file(GENERATE OUTPUT ${unit} CONTENT "#include <shell.hpp>\n#include \"${ARGN}\"\n
-int main(int argc, char** argv) { return diecast::shell::main(diecast::shell::compiled<configs::${identifier}>(), argc, argv); }\n")
+    file(GENERATE OUTPUT ${unit} CONTENT "#include <shell.hpp>\n#include <${ARGN}>\n
+int main(int argc, char** argv) { return diecast::shell::main(diecast::compiled<configs::${identifier}>(), argc, argv); }\n")
   else()
     file(GENERATE OUTPUT ${unit} CONTENT "#include <shell.hpp>\n
 int main(int argc, char** argv) { return diecast::shell::main({\"any model\", {}, {}}, argc, argv); }\n")
@@ -30,9 +30,9 @@ int main(int argc, char** argv) { return diecast::shell::main({\"any model\", {}
 endfunction()
 
 diecast_engine(any)
-diecast_engine(smollm2-135m-instruct ${PROJECT_SOURCE_DIR}/configs/smollm2_135m_instruct.hpp)
-diecast_engine(tiny-shakespeare ${PROJECT_SOURCE_DIR}/configs/tiny_shakespeare.hpp)
+diecast_engine(smollm2-135m-instruct diecast/configs/smollm2_135m_instruct.hpp)
+diecast_engine(tiny-shakespeare diecast/configs/tiny_shakespeare.hpp)
 
 add_executable(diecast_tool EXCLUDE_FROM_ALL tools/tool/main.cpp tools/tool/inspect.cpp)
-target_link_libraries(diecast_tool PRIVATE diecast::hf CLI11::CLI11 fmt::fmt diecast_warnings)
+target_link_libraries(diecast_tool PRIVATE diecast::hf diecast::sentencepiece CLI11::CLI11 fmt::fmt diecast_warnings)
 set_target_properties(diecast_tool PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/engines)

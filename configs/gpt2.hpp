@@ -1,8 +1,7 @@
 // GPT-2 124M (OpenAI, 2019; MIT): learned absolute positions, LayerNorm with bias, plain MLP. A base model without a chat template.
 #pragma once
 
-#include <diecast/files/format.hpp>
-#include <diecast/spec/spec.hpp>
+#include <diecast/diecast.hpp>
 
 namespace configs {
 

@@ -1,8 +1,7 @@
 // Qwen2.5 0.5B (Alibaba Cloud, 2024; Apache-2.0): biases on Q, K and V, 14 query and 2 KV heads.
 #pragma once
 
-#include <diecast/files/format.hpp>
-#include <diecast/spec/spec.hpp>
+#include <diecast/diecast.hpp>
 
 namespace configs {
 

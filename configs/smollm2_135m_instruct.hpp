@@ -1,8 +1,7 @@
 // SmolLM2 135M Instruct (Hugging Face, 2024; Apache-2.0): llama architecture, 9 query and 3 KV heads, byte-level BPE.
 #pragma once
 
-#include <diecast/files/format.hpp>
-#include <diecast/spec/spec.hpp>
+#include <diecast/diecast.hpp>
 
 namespace configs {
 

@@ -1,8 +1,7 @@
 // tiny-shakespeare (ours, 2026; Apache-2.0): a GPT-2 of 2.2 million weights, trained on Shakespeare's plays. A base model without a chat template.
 #pragma once
 
-#include <diecast/files/format.hpp>
-#include <diecast/spec/spec.hpp>
+#include <diecast/diecast.hpp>
 
 namespace configs {
 

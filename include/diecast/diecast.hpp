@@ -11,6 +11,7 @@
 #include <diecast/spec/walk.hpp>
 
 // Files: GGUF, and what every container is read into.
+#include <diecast/files/compiled.hpp>
 #include <diecast/files/decode.hpp>
 #include <diecast/files/format.hpp>
 #include <diecast/files/gguf.hpp>

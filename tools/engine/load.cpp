@@ -10,7 +10,7 @@
 
 #include <diecast/files/open.hpp>
 #include <diecast/reference/reference.hpp>
-#include <diecast/tokens/make_tokenizer.hpp>
+#include <diecast/tokens/sentencepiece.hpp>
 
 namespace diecast::shell {
 
@@ -24,17 +24,7 @@ std::string model_path(const CommonOptions& options) {
 }
 
 Model open_checked(const Compiled& compiled, const CommonOptions& options) {
-  return open_model(model_path(options), [&](const Spec& spec, std::span<const Format> formats) {
-    if (compiled.spec) check_compiled(compiled.name, *compiled.spec, spec);
-    else check_file(spec);
-    if (!compiled.spec) return;
-    for (const Format format : formats)
-      if (std::find(compiled.formats.begin(), compiled.formats.end(), format) == compiled.formats.end()) {
-        std::string accepted;
-        for (const Format one : compiled.formats) accepted += (accepted.empty() ? "" : ", ") + std::string(layout(one).name);
-        throw Error(fmt::format("the file holds weights of format {}, this engine ({}) was compiled for {}", layout(format).name, compiled.name, accepted));
-      }
-  });
+  return open_model(model_path(options), [&](const Spec& spec, std::span<const Format> formats) { check_compiled(compiled, spec, formats); });
 }
 
 int context_tokens(const CommonOptions& options, const Spec& spec) {
@@ -79,7 +69,7 @@ std::shared_ptr<const Backend> make_backend(const CommonOptions& options, const 
 
 Engine load(const Compiled& compiled, const CommonOptions& options) {
   Model model = open_checked(compiled, options);
-  auto tokenizer = make_tokenizer(model.tokenizer);
+  auto tokenizer = make_any_tokenizer(model.tokenizer);
   auto backend = make_backend(options, model);
   return Engine(std::move(model), std::move(backend), std::move(tokenizer));
 }

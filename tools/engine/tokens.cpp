@@ -1,7 +1,7 @@
 // `tokens`: what the tokenizer makes of a text.
 #include <fmt/core.h>
 
-#include <diecast/tokens/make_tokenizer.hpp>
+#include <diecast/tokens/sentencepiece.hpp>
 
 #include "load.hpp"
 #include "text.hpp"
@@ -10,7 +10,7 @@ namespace diecast::shell {
 
 int tokens(const Compiled& compiled, const CommonOptions& common, const TokensOptions& options) {
   Model model = open_checked(compiled, common);
-  auto tokenizer = make_tokenizer(model.tokenizer);
+  auto tokenizer = make_any_tokenizer(model.tokenizer);
   const Engine engine(std::move(model), nullptr, tokenizer);  // nothing is run
   std::vector<int> ids;
   if (options.chat) {

@@ -10,7 +10,7 @@
 #include <diecast/chat/chat_template.hpp>
 #include <diecast/chat/from_json.hpp>
 #include <diecast/files/open.hpp>
-#include <diecast/tokens/make_tokenizer.hpp>
+#include <diecast/tokens/sentencepiece.hpp>
 
 #include "tool.hpp"
 
@@ -33,7 +33,7 @@ TokenizerTables tokenizer_of(const std::string& path) {
 
 void tokenize(const std::string& path, const std::string& text) {
   std::string list;
-  for (const int id : make_tokenizer(tokenizer_of(path))->encode(text)) list += (list.empty() ? "" : ", ") + std::to_string(id);
+  for (const int id : make_any_tokenizer(tokenizer_of(path))->encode(text)) list += (list.empty() ? "" : ", ") + std::to_string(id);
   fmt::print("[{}]\n", list);
 }
 

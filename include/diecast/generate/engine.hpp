@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <diecast/backend/backend.hpp>
 #include <diecast/chat/chat_template.hpp>
@@ -16,19 +15,9 @@
 #include <diecast/files/model.hpp>
 #include <diecast/generate/session.hpp>
 #include <diecast/sample/defaults.hpp>
-#include <diecast/spec/compare.hpp>
 #include <diecast/tokens/tokenizer.hpp>
 
 namespace diecast {
-
-// Refuses a file that is not the compiled model, before anything is allocated: every differing field with both values.
-inline void check_compiled(std::string_view name, const Spec& compiled, const Spec& file) {
-  const std::vector<std::string> different = differences(compiled, file);
-  if (different.empty()) return;
-  std::string sentence = "the file is not the model that this engine was compiled for (" + std::string(name) + ")";
-  for (std::size_t i = 0; i < different.size(); ++i) sentence += (i == 0 ? ": " : "; ") + different[i];
-  throw Error(sentence);
-}
 
 class Engine {
  public:
