@@ -32,6 +32,7 @@ endfunction()
 diecast_engine(any)
 diecast_engine(smollm2-135m-instruct diecast/configs/smollm2_135m_instruct.hpp)
 diecast_engine(tiny-shakespeare diecast/configs/tiny_shakespeare.hpp)
+diecast_engine(gemma-3-270m diecast/configs/gemma_3_270m.hpp)
 
 add_executable(diecast_tool EXCLUDE_FROM_ALL tools/tool/main.cpp tools/tool/inspect.cpp)
 target_link_libraries(diecast_tool PRIVATE diecast::hf diecast::sentencepiece CLI11::CLI11 fmt::fmt diecast_warnings)

@@ -18,7 +18,7 @@
 #include <diecast/generate/engine.hpp>
 #include <diecast/reference/reference.hpp>
 #include <diecast/sample/logprobs.hpp>
-#include <diecast/tokens/make_tokenizer.hpp>
+#include <diecast/tokens/sentencepiece.hpp>
 
 #include "real_models.hpp"
 
@@ -28,7 +28,7 @@ using nlohmann::json;
 
 inline Engine engine_of(const std::string& path) {
   Model model = open_model(path);
-  auto tokenizer = make_tokenizer(model.tokenizer);
+  auto tokenizer = make_any_tokenizer(model.tokenizer);
   auto backend = std::make_shared<Reference<float>>(model.spec, model.weights, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
   return Engine(std::move(model), std::move(backend), std::move(tokenizer));
 }
