@@ -19,6 +19,9 @@ struct Arguments {
   std::vector<std::pair<std::string, Value>> named;
 };
 
+class Interpreter;
+using FilterBody = Value (*)(Interpreter&, const Value&, Arguments&);  // `value | name(arguments)`
+
 class Bound {
  public:
   Bound(std::string_view function, Arguments& arguments, std::initializer_list<std::string_view> names)

@@ -13,9 +13,14 @@
 #include <vector>
 
 #include <diecast/chat/budget.hpp>
+#include <diecast/chat/calls.hpp>
 #include <diecast/chat/compiled_template.hpp>
 #include <diecast/chat/constants.hpp>
+#include <diecast/chat/evaluate.hpp>
+#include <diecast/chat/execute.hpp>
+#include <diecast/chat/filters.hpp>
 #include <diecast/chat/interpreter.hpp>
+#include <diecast/chat/methods.hpp>
 #include <diecast/chat/node.hpp>
 #include <diecast/chat/parser.hpp>
 #include <diecast/chat/prompt_text.hpp>

@@ -15,6 +15,7 @@
 #include <diecast/chat/attribute_path.hpp>
 #include <diecast/chat/filter_numbers.hpp>
 #include <diecast/chat/interpreter.hpp>
+#include <diecast/chat/methods.hpp>
 #include <diecast/chat/python.hpp>
 #include <diecast/chat/strings.hpp>
 

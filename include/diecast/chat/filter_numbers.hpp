@@ -14,8 +14,6 @@
 
 namespace diecast::chat {
 
-using FilterBody = Value (*)(Interpreter&, const Value&, Arguments&);
-
 inline Value filter_abs(Interpreter&, const Value& value, Arguments& arguments) {
   Bound bound("abs", arguments, {});
   if (value.is_undefined()) fail_undefined(value);
