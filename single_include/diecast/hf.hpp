@@ -875,7 +875,8 @@ inline std::vector<std::string> merges(const Fields& model, const PieceIds& voca
 inline void check_added_tokens_decoder(const Fields& config, const TokenizerTables& tables) {
   if (!config.find("added_tokens_decoder")) return;
   const Fields decoder = config.object("added_tokens_decoder");
-  for (const auto& [id, value] : config.find("added_tokens_decoder")->items()) {
+  for (const auto& item : config.find("added_tokens_decoder")->items()) {
+    const std::string& id = item.key();
     const Fields token = decoder.object(id);
     token.need("content");
     const std::string content = *token.text("content");
@@ -1238,28 +1239,6 @@ inline std::string shape_text(const std::vector<std::uint64_t>& shape) {
   return text + "]";
 }
 
-// One stored value as a float, exactly. `bytes` need not be aligned.
-inline float stored_value(Format format, const std::byte* bytes) {
-  if (format == Format::f32) {
-    float value;
-    std::memcpy(&value, bytes, sizeof value);
-    return value;
-  }
-  std::uint16_t half;
-  std::memcpy(&half, bytes, sizeof half);
-  if (format == Format::bf16) return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
-  const int exponent = half >> 10 & 31;
-  const int fraction = half & 1023;
-  float size = 0;
-  if (exponent == 31)
-    size = fraction == 0 ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
-  else if (exponent == 0)
-    size = std::ldexp(static_cast<float>(fraction), -24);
-  else
-    size = std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
-  return half & 0x8000 ? -size : size;
-}
-
 class Tensors {
  public:
   // Names are looked up without `prefixes`, the first that fits is taken off: files of the bare model lack it.
@@ -1355,22 +1334,25 @@ inline Tensor transposed(const Tensor& tensor) {
 
 // w -> 1 + w in float, which is what Gemma's own code computes.
 inline Tensor one_plus(const Tensor& tensor) {
-  const auto size = static_cast<std::size_t>(layout(tensor.format).bytes);
-  auto buffer = std::make_shared<std::vector<float>>(tensor.bytes.size() / size);
-  for (std::size_t i = 0; i < buffer->size(); ++i) (*buffer)[i] = 1.0f + stored_value(tensor.format, tensor.bytes.data() + i * size);
+  auto buffer = std::make_shared<std::vector<float>>(static_cast<std::size_t>(tensor.cols));
+  decode_row(tensor, 0, *buffer);
+  for (float& value : *buffer) value += 1.0f;
   Tensor one{.name = tensor.name, .format = Format::f32, .rows = tensor.rows, .cols = tensor.cols};
   one.bytes = std::as_bytes(std::span<const float>(*buffer));
   one.owner = std::move(buffer);
   return one;
 }
 
-// Equal shapes given: whether two tensors hold the same numbers, whatever their formats.
+// Equal shapes given: whether two tensors hold the same numbers, whatever their formats. NaN equals nothing, unless it is stored alike.
 inline bool same_values(const Tensor& a, const Tensor& b) {
-  if (a.format == b.format) return a.bytes.size() == b.bytes.size() && std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
-  const auto size_a = static_cast<std::size_t>(layout(a.format).bytes);
-  const auto size_b = static_cast<std::size_t>(layout(b.format).bytes);
-  for (std::size_t i = 0; i < a.bytes.size() / size_a; ++i)
-    if (!(stored_value(a.format, a.bytes.data() + i * size_a) == stored_value(b.format, b.bytes.data() + i * size_b))) return false;
+  if (a.format == b.format) return std::equal(a.bytes.begin(), a.bytes.end(), b.bytes.begin(), b.bytes.end());
+  std::vector<float> row_a(static_cast<std::size_t>(a.cols));
+  std::vector<float> row_b(row_a.size());
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    decode_row(a, row, row_a);
+    decode_row(b, row, row_b);
+    if (row_a != row_b) return false;
+  }
   return true;
 }
 
@@ -1558,7 +1540,8 @@ inline std::optional<std::string> template_of_config(const Json& tokenizer_confi
 inline std::vector<Format> formats_of(const std::vector<SafetensorsEntry>& tensors) {
   std::vector<Format> formats;
   for (const Format format : {Format::f32, Format::f16, Format::bf16})
-    if (std::any_of(tensors.begin(), tensors.end(), [&](const SafetensorsEntry& one) { return one.dtype == layout(format).name; })) formats.push_back(format);
+    if (std::any_of(tensors.begin(), tensors.end(), [&](const SafetensorsEntry& one) { return one.dtype == layout(format).name; }))
+      formats.push_back(format);
   return formats;
 }
 

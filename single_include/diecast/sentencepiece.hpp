@@ -40,6 +40,12 @@ inline std::string space_prefix(bool add) {
   return out;
 }
 
+inline std::string with_space_symbols(std::string_view piece) {
+  std::string out;
+  for (const char c : piece) c == ' ' ? out += "\u2581" : out += c;
+  return out;
+}
+
 // The model that a GGUF file of the kind "llama" means: byte-pair encoding by scores, no normalisation, spaces kept.
 inline std::string model(const TokenizerTables& tables) {
   std::string out;
@@ -50,7 +56,8 @@ inline std::string model(const TokenizerTables& tables) {
     if (tables.unknown == static_cast<int>(id)) kind = TokenKind::unknown;  // Gemma's file calls it a control token
     byte_fallback = byte_fallback || kind == TokenKind::byte;
     message.clear();  // pieces = 1
-    put_text(message, 1, tables.pieces[id]);
+    // Converters to GGUF write spaces into user-defined pieces where the model has its space symbol.
+    put_text(message, 1, kind == TokenKind::user_defined ? with_space_symbols(tables.pieces[id]) : tables.pieces[id]);
     put_float(message, 2, tables.scores[id]);
     put_number(message, 3, static_cast<std::uint64_t>(kind));
     put_text(out, 1, message);
