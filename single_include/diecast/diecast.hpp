@@ -2233,6 +2233,14 @@ class Text {
     return part;
   }
 
+  // Marked by the filters `safe` and `escape`.
+  bool is_markup() const noexcept { return markup_; }
+  Text as_markup() const {
+    Text marked = *this;
+    marked.markup_ = true;
+    return marked;
+  }
+
   PromptText to_prompt() && { return {std::move(bytes_), std::move(typed_)}; }
 
  private:
@@ -2251,6 +2259,7 @@ class Text {
   }
 
   std::string bytes_;
+  bool markup_ = false;
   std::vector<Range> typed_;  // ascending, disjoint, not touching, not empty
 };
 
@@ -2283,17 +2292,24 @@ class Budget {
   explicit Budget(const RenderLimits& limits) : limits_(limits) {}
 
   void step(std::uint64_t count = 1) {
-    steps_ += count;
-    if (steps_ > limits_.steps || steps_ < count) {
+    if (count > limits_.steps - steps_) {
       fail("the rendering takes more than " + std::to_string(limits_.steps) + " steps, the limit for a chat template");
     }
+    steps_ += count;
   }
 
   void build(std::size_t bytes) {
-    if (bytes > limits_.bytes - bytes_) {
-      fail("the rendering builds more than " + std::to_string(limits_.bytes) + " bytes, the limit for a chat template");
-    }
+    if (bytes > limits_.bytes - bytes_) too_much();
     bytes_ += bytes;
+  }
+
+  [[noreturn]] void too_much() const {
+    fail("the rendering builds more than " + std::to_string(limits_.bytes) + " bytes, the limit for a chat template");
+  }
+
+  // Refuses at once what many small steps would refuse late.
+  void fits(std::size_t bytes, std::size_t count) const {
+    if (count > limits_.bytes / bytes) too_much();
   }
 
   const RenderLimits& limits() const noexcept { return limits_; }
@@ -2323,7 +2339,9 @@ class TextBuilder {
     return *this;
   }
   TextBuilder& repeat(const Text& text, std::size_t count) {
-    for (std::size_t i = 0; i < count && !text.empty(); ++i) add(text);
+    if (text.empty() || count == 0) return *this;
+    budget_->fits(text.size(), count);
+    for (std::size_t i = 0; i < count; ++i) add(text);
     return *this;
   }
 
@@ -3783,7 +3801,10 @@ inline void add_str(TextBuilder& out, const Value& value) {
 }
 
 inline Text str(Budget& budget, const Value& value) {
-  if (value.is_string()) return value.as_text();
+  if (value.is_string()) {
+    budget.build(value.as_text().size());
+    return value.as_text();
+  }
   TextBuilder out(budget);
   add_str(out, value);
   return out.take();
@@ -3796,7 +3817,10 @@ inline bool is_tuple(const Value& value) { return value.is_list(ListKind::tuple)
 inline bool equal(Budget& budget, const Value& left, const Value& right) {
   budget.step();
   if (left.is_undefined() || right.is_undefined()) return left.is_undefined() && right.is_undefined();
-  if (left.is_string() && right.is_string()) return left.as_text().view() == right.as_text().view();
+  if (left.is_string() && right.is_string()) {
+    if (left.as_text().size() == right.as_text().size()) budget.step(left.as_text().size() / 256);
+    return left.as_text().view() == right.as_text().view();
+  }
   if (left.is_integral() && right.is_integral()) return left.as_int() == right.as_int();
   if (left.is_number() && right.is_number()) return left.as_real() == right.as_real();
   if (left.is_list() && right.is_list()) {
@@ -3852,11 +3876,15 @@ inline int order(Budget& budget, const Value& left, const Value& right, std::str
 inline bool less(Budget& budget, const Value& left, const Value& right) { return order(budget, left, right, "<") == -1; }
 
 inline void check_hashable(const Value& key) {
-  if (key.is_dict() || key.is_list(ListKind::list)) fail("unhashable type: " + quoted_type(key));
+  if (key.is_dict() || key.is_list(ListKind::list) || key.is_list(ListKind::keys) || key.is_list(ListKind::items)) fail("unhashable type: " + quoted_type(key));
   if (is_tuple(key)) {
     for (const Value& item : key.as_list().items) check_hashable(item);
   }
 }
+
+// What looking for a key or for a text costs at worst.
+inline std::uint64_t lookup_steps(const Dict& dict, const Value& key) { return key.is_string() ? 1 : 1 + dict.entries.size() / 8; }
+inline std::uint64_t search_steps(std::size_t text, std::size_t wanted) { return 1 + text / 64 * (1 + wanted / 64); }
 
 // --- collections -----------------------------------------------------------------------------------------------------
 
@@ -3904,7 +3932,7 @@ inline std::vector<Value> items_of(Budget& budget, const Value& value) {
 }
 
 inline Value make_list(Budget& budget, std::vector<Value> items, ListKind kind = ListKind::list) {
-  budget.build(items.size() * sizeof(Value) + sizeof(List));
+  budget.build(items.size() * sizeof(Value) + 2 * sizeof(List));
   return Value(List(std::move(items), kind));
 }
 
@@ -3913,10 +3941,12 @@ inline Value make_tuple(Budget& budget, std::vector<Value> items) { return make_
 inline bool contains(Budget& budget, const Value& container, const Value& item) {
   if (container.is_string()) {
     if (!item.is_string()) fail("'in <string>' requires string as left operand, not " + std::string(item.type_name()));
+    budget.step(search_steps(container.as_text().size(), item.as_text().size()));
     return container.as_text().view().find(item.as_text().view()) != std::string_view::npos;
   }
   if (container.is_dict()) {
     check_hashable(item);
+    budget.step(lookup_steps(container.as_dict(), item));
     return container.as_dict().find(item) != nullptr;
   }
   if (!iterable(container)) fail("argument of type " + quoted_type(container) + " is not iterable");
@@ -3933,9 +3963,17 @@ inline bool contains(Budget& budget, const Value& container, const Value& item) 
 
 namespace diecast::chat {
 
+struct NamedArgument {
+  Text name;  // a text, since `**` makes names of the keys of a dict that somebody typed
+  Value value;
+  NamedArgument(Text n, Value v) : name(std::move(n)), value(std::move(v)) {}
+};
+
 struct Arguments {
   std::vector<Value> positional;
-  std::vector<std::pair<std::string, Value>> named;
+  std::vector<NamedArgument> named;
+
+  void add_named(std::string_view name, Value value) { named.emplace_back(Text::plain(std::string(name)), std::move(value)); }
 };
 
 class Interpreter;
@@ -3951,9 +3989,9 @@ class Bound {
     for (std::size_t i = 0; i < arguments.positional.size(); ++i) values_[i] = std::move(arguments.positional[i]);
     for (auto& [name, value] : arguments.named) {
       std::size_t i = 0;
-      while (i < names_.size() && names_[i] != name) ++i;
-      if (i == names_.size()) fail(called() + " got an unexpected keyword argument '" + name + "'");
-      if (values_[i]) fail(called() + " got multiple values for argument '" + name + "'");
+      while (i < names_.size() && names_[i] != name.view()) ++i;
+      if (i == names_.size()) fail(called() + " got an unexpected keyword argument '" + name.bytes() + "'");
+      if (values_[i]) fail(called() + " got multiple values for argument '" + name.bytes() + "'");
       values_[i] = std::move(value);
     }
   }
@@ -4259,8 +4297,8 @@ inline Value slice_of(Budget& budget, const Value& value, const Value& start, co
     for (std::int64_t i = 0; i < bounds.count; ++i) part.push_back(items[static_cast<std::size_t>(bounds.start + i * bounds.step)]);
     return make_list(budget, std::move(part), value.is_list(ListKind::list) || value.is_list(ListKind::range) ? ListKind::list : ListKind::tuple);
   }
-  // Jinja asks for the item first and for nothing when that fails.
-  return Value::undefined(std::string(value.type_name()) + " object has no slices");
+  if (value.is_dict()) fail("unhashable type: 'slice'");
+  fail(quoted_type(value) + " object is not subscriptable");
 }
 
 }  // namespace diecast::chat
@@ -4345,9 +4383,9 @@ class Macro : public Object {
         scope.set(name, arguments.positional[used++]);
         continue;
       }
-      const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [&](const auto& pair) { return pair.first == name; });
+      const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [&](const auto& pair) { return pair.name.view() == name; });
       if (given != arguments.named.end()) {
-        scope.set(name, std::move(given->second));
+        scope.set(name, std::move(given->value));
         arguments.named.erase(given);
       } else if (parameter.a != 0) {
         scope.set(name, interpreter.evaluate(parameter.a, scope));
@@ -4358,10 +4396,10 @@ class Macro : public Object {
     if ((uses & uses_caller) != 0 && !caller_is_parameter) take_caller(arguments, scope);
     if ((uses & uses_kwargs) != 0) {
       Dict rest;
-      for (auto& [name, value] : arguments.named) rest.set(Value::plain(name), std::move(value));
+      for (auto& [name, value] : arguments.named) rest.set(Value(name), std::move(value));
       scope.set("kwargs", Value(std::move(rest)));
     } else if (!arguments.named.empty()) {
-      fail("macro '" + name_ + "' takes no keyword argument '" + arguments.named.front().first + "'");
+      fail("macro '" + name_ + "' takes no keyword argument '" + arguments.named.front().name.bytes() + "'");
     }
     if ((uses & uses_varargs) != 0) {
       scope.set("varargs", make_tuple(interpreter.budget(), {arguments.positional.begin() + static_cast<std::ptrdiff_t>(used), arguments.positional.end()}));
@@ -4371,11 +4409,11 @@ class Macro : public Object {
   }
 
   static void take_caller(Arguments& arguments, Scope& scope) {
-    const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [](const auto& pair) { return pair.first == "caller"; });
+    const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [](const auto& pair) { return pair.name.view() == "caller"; });
     if (given == arguments.named.end()) {
       scope.set("caller", Value::undefined("No caller defined"));
     } else {
-      scope.set("caller", std::move(given->second));
+      scope.set("caller", std::move(given->value));
       arguments.named.erase(given);
     }
   }
@@ -4446,7 +4484,7 @@ inline Dict collect_dict(Interpreter& interpreter, std::string_view function, Ar
       }
     }
   }
-  for (const auto& [name, value] : arguments.named) put(Value::plain(name), value);
+  for (const auto& [name, value] : arguments.named) put(Value(name), value);
   return dict;
 }
 
@@ -4457,6 +4495,7 @@ inline Value call_namespace(Interpreter& interpreter, Arguments& arguments) {
   const auto space = interpreter.make_namespace();
   for (const auto& [key, value] : dict.entries) {
     if (!key.is_string()) fail("the names of a namespace must be strings");
+    interpreter.budget().step(space->names.size());
     space->set(key.as_text().view(), value);
   }
   return Value(std::static_pointer_cast<Object>(space));
@@ -4630,6 +4669,7 @@ inline Value Interpreter::attribute(const Value& object, std::string_view name) 
 inline Value Interpreter::item(const Value& object, const Value& index) {
   if (object.is_undefined()) fail_undefined(object);
   if (object.is_dict()) {
+    budget_.step(lookup_steps(object.as_dict(), index));
     if (const Value* found = object.as_dict().find(index)) return *found;
   } else if (index.is_integral() && (object.is_string() || (object.is_list() && object.as_list().kind <= ListKind::group))) {
     const std::int64_t count = length(object);
@@ -6077,12 +6117,16 @@ inline std::string unescaped(std::string_view raw) {
 
 inline std::vector<Value> constants_of(const Tree& tree) {
   std::vector<Value> constants(tree.size);
+  std::vector<bool> continues(tree.size);  // another literal, which holds the whole
+  for (std::size_t i = 0; i < tree.size; ++i) {
+    if (tree.nodes[i].kind == NodeKind::string) continues[tree.nodes[i].a] = true;
+  }
   for (std::size_t i = 0; i < tree.size; ++i) {
     const Node& node = tree.nodes[i];
     const std::string_view text = tree.source.substr(node.at, node.length);
     if (node.kind == NodeKind::data) {
       constants[i] = Value(Text::plain(with_plain_breaks(text)));
-    } else if (node.kind == NodeKind::string) {
+    } else if (node.kind == NodeKind::string && !continues[i]) {
       std::string whole = unescaped(text);
       for (Index part = node.a; part != 0; part = tree.nodes[part].a) {
         whole += unescaped(tree.source.substr(tree.nodes[part].at, tree.nodes[part].length));
@@ -6107,6 +6151,21 @@ inline std::vector<Value> constants_of(const Tree& tree) {
 // The operations on strings, each carrying along which bytes were typed. Widths and counts are code points.
 
 namespace diecast::chat {
+
+// For HTML, as markupsafe does it.
+inline Text escaped_text(Budget& budget, const Text& text) {
+  TextBuilder out(budget);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text.view()[at];
+    const std::string_view to = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&#34;" : c == '\'' ? "&#39;" : "";
+    if (to.empty()) {
+      out.add(text, at, at + 1);
+    } else {
+      out.add(to, text.any_typed(at, at + 1));
+    }
+  }
+  return out.take().as_markup();
+}
 
 // --- cutting ---------------------------------------------------------------------------------------------------------
 
@@ -6156,7 +6215,7 @@ inline std::vector<Value> split_at_space(Budget& budget, const Text& text, std::
   std::size_t at = skip_space(bytes, 0, bytes.size());
   while (at < bytes.size()) {
     if (most >= 0 && static_cast<std::int64_t>(splitter.parts.size()) == most) {
-      splitter.add(at, skip_space_back(bytes, at, bytes.size()));
+      splitter.add(at, bytes.size());
       break;
     }
     std::size_t end = at;
@@ -6173,7 +6232,7 @@ inline std::vector<Value> rsplit_at_space(Budget& budget, const Text& text, std:
   std::size_t end = skip_space_back(bytes, 0, bytes.size());
   while (end > 0) {
     if (most >= 0 && static_cast<std::int64_t>(splitter.parts.size()) == most) {
-      splitter.add(skip_space(bytes, 0, end), end);
+      splitter.add(0, end);
       break;
     }
     std::size_t begin = end;
@@ -6186,6 +6245,7 @@ inline std::vector<Value> rsplit_at_space(Budget& budget, const Text& text, std:
 
 inline std::vector<Value> split_at(Budget& budget, const Text& text, std::string_view separator, std::int64_t most) {
   if (separator.empty()) fail("empty separator");
+  budget.step(search_steps(text.size(), separator.size()));
   Splitter splitter(budget, text);
   std::size_t begin = 0;
   while (most < 0 || static_cast<std::int64_t>(splitter.parts.size()) < most) {
@@ -6200,6 +6260,7 @@ inline std::vector<Value> split_at(Budget& budget, const Text& text, std::string
 
 inline std::vector<Value> rsplit_at(Budget& budget, const Text& text, std::string_view separator, std::int64_t most) {
   if (separator.empty()) fail("empty separator");
+  budget.step(search_steps(text.size(), separator.size()));
   Splitter splitter(budget, text);
   std::size_t end = text.size();
   while (most < 0 || static_cast<std::int64_t>(splitter.parts.size()) < most) {
@@ -6237,6 +6298,7 @@ inline std::vector<Value> split_lines(Budget& budget, const Text& text, bool kee
 
 // `most` replacements, all if negative. An empty `from` stands between all characters.
 inline Text replace(Budget& budget, const Text& text, std::string_view from, const Text& to, std::int64_t most) {
+  budget.step(search_steps(text.size(), from.size()));
   TextBuilder out(budget);
   std::size_t begin = 0;
   if (from.empty()) {
@@ -6370,11 +6432,13 @@ inline std::string grouped(std::string digits, char separator, std::size_t group
 }
 
 inline std::string digits_in(std::uint64_t value, unsigned base, bool large) {
+  const std::string_view signs = large ? "0123456789ABCDEF" : "0123456789abcdef";
   std::string text;
   do {
-    text.insert(text.begin(), (large ? "0123456789ABCDEF" : "0123456789abcdef")[value % base]);
+    text += signs[static_cast<std::size_t>(value % base)];
     value /= base;
   } while (value != 0);
+  std::reverse(text.begin(), text.end());
   return text;
 }
 
@@ -6467,7 +6531,8 @@ class PercentFormatter {
       at_ = percent;
       if (at_ < text.size()) one();
     }
-    const bool single = !is_tuple(values_) && !values_.is_dict();
+    // Python lets anything with subscripts pass here unused, lists too.
+    const bool single = !is_tuple(values_) && !values_.is_dict() && !values_.is_undefined() && !(values_.is_list() && values_.as_list().kind <= ListKind::group);
     if (is_tuple(values_) ? used_ < values_.as_list().items.size() : single && used_ == 0) fail("not all arguments converted during string formatting");
     return out_.take();
   }
@@ -6532,7 +6597,7 @@ class PercentFormatter {
     }
     if (peek() == '.') {
       ++at_;
-      spec.precision = std::max<std::int64_t>(number(), 0);
+      spec.precision = (std::max<std::int64_t>)(number(), 0);
     }
     while (peek() == 'l' || peek() == 'h' || peek() == 'L') ++at_;
     spec.type = peek();
@@ -6733,7 +6798,7 @@ inline Arguments Interpreter::evaluate_arguments(Index first, Scope& scope) {
   for (Index at = first; at != 0; at = node(at).next) {
     const Node& argument = node(at);
     if (argument.kind == NodeKind::keyword) {
-      arguments.named.emplace_back(std::string(name_of(argument)), evaluate(argument.a, scope));
+      arguments.add_named(name_of(argument), evaluate(argument.a, scope));
     } else if (argument.kind == NodeKind::star) {
       for (Value& value : items_of(budget_, evaluate(argument.a, scope))) arguments.positional.push_back(std::move(value));
     } else if (argument.kind == NodeKind::double_star) {
@@ -6742,7 +6807,7 @@ inline Arguments Interpreter::evaluate_arguments(Index first, Scope& scope) {
       for (const auto& [key, value] : names.as_dict().entries) {
         if (!key.is_string()) fail("keywords must be strings");
         budget_.build(sizeof(Value) * 2 + key.as_text().size());
-        arguments.named.emplace_back(key.as_text().bytes(), value);
+        arguments.named.emplace_back(key.as_text(), value);
       }
     } else {
       arguments.positional.push_back(evaluate(at, scope));
@@ -6759,20 +6824,20 @@ inline Value Interpreter::evaluate_call(const Node& node, Scope& scope, const Va
     const std::string_view name = name_of(callee);
     if (has_method(self, name)) {
       Arguments arguments = evaluate_arguments(node.b, scope);
-      if (caller != nullptr) arguments.named.emplace_back("caller", *caller);
+      if (caller != nullptr) arguments.add_named("caller", *caller);
       at_ = callee.at;
       return call_method(self, name, arguments);
     }
     at_ = callee.at;
     const Value function = attribute(self, name);
     Arguments arguments = evaluate_arguments(node.b, scope);
-    if (caller != nullptr) arguments.named.emplace_back("caller", *caller);
+    if (caller != nullptr) arguments.add_named("caller", *caller);
     at_ = callee.at;
     return call(function, arguments);
   }
   const Value function = evaluate(node.a, scope);
   Arguments arguments = evaluate_arguments(node.b, scope);
-  if (caller != nullptr) arguments.named.emplace_back("caller", *caller);
+  if (caller != nullptr) arguments.add_named("caller", *caller);
   at_ = node.at;
   return call(function, arguments);
 }
@@ -6836,6 +6901,7 @@ inline Value repeated(Budget& budget, const Value& value, std::int64_t count) {
   const List& list = value.as_list();
   std::vector<Value> items;
   if (!list.items.empty()) {
+    budget.fits(list.items.size() * sizeof(Value), times);
     for (std::size_t i = 0; i < times; ++i) {
       budget.step(list.items.size());
       budget.build(list.items.size() * sizeof(Value));
@@ -6845,6 +6911,15 @@ inline Value repeated(Budget& budget, const Value& value, std::int64_t count) {
   return Value(List(std::move(items), list.kind));
 }
 
+// What `safe` and `escape` have marked escapes its partner, as Markup does in Python; elsewhere the mark means nothing here.
+inline Text added(Budget& budget, const Text& left, const Text& right) {
+  TextBuilder out(budget);
+  if (!left.is_markup() && !right.is_markup()) return out.add(left).add(right).take();
+  out.add(left.is_markup() ? left : escaped_text(budget, left));
+  out.add(right.is_markup() ? right : escaped_text(budget, right));
+  return out.take().as_markup();
+}
+
 inline Value Interpreter::binary(Operator op, const Value& left, const Value& right) {
   if (op == Operator::mod && left.is_string()) return Value(format_percent(budget_, left.as_text(), right));
   if (left.is_undefined()) fail_undefined(left);
@@ -6852,10 +6927,7 @@ inline Value Interpreter::binary(Operator op, const Value& left, const Value& ri
   if (left.is_integral() && right.is_integral()) return integer_arithmetic(op, left.as_int(), right.as_int());
   if (left.is_number() && right.is_number()) return real_arithmetic(op, left.as_real(), right.as_real());
   if (op == Operator::add) {
-    if (left.is_string() && right.is_string()) {
-      TextBuilder out(budget_);
-      return Value(out.add(left.as_text()).add(right.as_text()).take());
-    }
+    if (left.is_string() && right.is_string()) return Value(added(budget_, left.as_text(), right.as_text()));
     const bool lists = left.is_list(ListKind::list) && right.is_list(ListKind::list);
     if (lists || (is_tuple(left) && is_tuple(right))) {
       std::vector<Value> items = left.as_list().items;
@@ -7286,6 +7358,7 @@ inline Value filter_filesizeformat(Interpreter& interpreter, const Value& value,
   Bound bound("filesizeformat", arguments, {"binary"});
   const bool binary = bound.flag(0);
   Arguments none;
+  if (!value.is_number() && !value.is_string()) fail("float() argument must be a string or a real number, not " + quoted_type(value));
   if (double real = 0; value.is_string() && !parse_real(value.as_text().view(), real)) fail("could not convert string to float");
   const double bytes = filter_float(interpreter, value, none).as_real();
   const double base = binary ? 1024 : 1000;
@@ -7381,8 +7454,9 @@ class BraceFormatter {
       value = arguments_.positional[at];
     } else {
       bool found = false;
+      interpreter_.budget().step(arguments_.named.size());
       for (const auto& [known, argument] : arguments_.named) {
-        if (known == first) {
+        if (known.view() == first) {
           value = argument;
           found = true;
         }
@@ -7533,7 +7607,7 @@ inline bool search_range(Budget& budget, const Text& text, const Bound& bound, s
   const auto count = static_cast<std::int64_t>(starts.size()) - 1;
   const auto place = [&](std::size_t i, std::int64_t otherwise) {
     std::int64_t at = bound.given(i) ? bound.integer(i) : otherwise;
-    if (at < 0) at = std::max<std::int64_t>(at < -count ? 0 : at + count, 0);
+    if (at < 0) at = (std::max<std::int64_t>)(at < -count ? 0 : at + count, 0);
     return at;
   };
   const std::int64_t from = place(first, 0);
@@ -7567,6 +7641,7 @@ inline Value find_in_text(Budget& budget, const Text& text, std::string_view nam
   std::size_t begin = 0;
   std::size_t end = 0;
   const std::string_view wanted = bound.text(0).view();
+  budget.step(search_steps(text.size(), wanted.size()));
   std::size_t found = std::string_view::npos;
   if (search_range(budget, text, bound, 1, begin, end)) {
     const std::string_view part = text.view().substr(0, end);
@@ -7585,6 +7660,7 @@ inline Value count_in_text(Budget& budget, const Text& text, Arguments& argument
   if (!search_range(budget, text, bound, 1, begin, end)) return 0;
   const std::string_view part = text.view().substr(begin, end - begin);
   const std::string_view wanted = bound.text(0).view();
+  budget.step(search_steps(text.size(), wanted.size()));
   if (wanted.empty()) return static_cast<std::int64_t>(count_code_points(part)) + 1;
   std::int64_t count = 0;
   for (std::size_t at = part.find(wanted); at != std::string_view::npos; at = part.find(wanted, at + wanted.size())) ++count;
@@ -7669,7 +7745,7 @@ inline Value expand_tabs(Budget& budget, const Text& text, Arguments& arguments)
     const CodePoint c = decode_at(text.view(), at);
     if (c.value == '\t') {
       const std::int64_t blanks = size > 0 ? size - column % size : 0;
-      for (std::int64_t i = 0; i < blanks; ++i) out.add(" ", text.any_typed(at, at + 1));
+      out.repeat(text.any_typed(at, at + 1) ? Text::all_typed(" ") : Text::plain(" "), static_cast<std::size_t>(blanks));
       column += blanks;
     } else {
       out.add(text, at, at + c.length);
@@ -7712,7 +7788,7 @@ inline Value call_text_method(Interpreter& interpreter, const Text& text, std::s
     if (!bound.need(0).is_dict()) fail("format_map() takes a mapping");
     Arguments inner;
     for (const auto& [key, value] : bound.need(0).as_dict().entries) {
-      if (key.is_string()) inner.named.emplace_back(key.as_text().bytes(), value);
+      if (key.is_string()) inner.named.emplace_back(key.as_text(), value);
     }
     return Value(BraceFormatter(interpreter, inner).run(text));
   }
@@ -7742,6 +7818,7 @@ inline Value call_dict_method(Budget& budget, const Value& self, std::string_vie
   if (name == "get") {
     Bound bound(name, arguments, {"key", "default"});
     check_hashable(bound.need(0));
+    budget.step(lookup_steps(dict, bound.need(0)));
     const Value* found = dict.find(bound.need(0));
     return found != nullptr ? *found : bound.value_or(1, None{});
   }
@@ -7834,7 +7911,6 @@ inline Value filter_first(Interpreter& interpreter, const Value& value, Argument
 
 inline Value filter_last(Interpreter& interpreter, const Value& value, Arguments& arguments) {
   Bound bound("last", arguments, {});
-  if (value.is_undefined()) fail_undefined(value);
   if (value.is_list(ListKind::iterator)) fail("'generator' object is not reversible");
   const auto items = items_of(interpreter.budget(), value);
   return items.empty() ? Value::undefined("No last item, sequence was empty.") : items.back();
@@ -8343,16 +8419,16 @@ inline Value filter_indent(Interpreter& interpreter, const Value& value, Argumen
 inline Value filter_truncate(Interpreter& interpreter, const Value& value, Arguments& arguments) {
   Bound bound("truncate", arguments, {"length", "killwords", "end", "leeway"});
   Budget& budget = interpreter.budget();
-  const Text& text = text_of(value, "truncate");
   const std::int64_t most = bound.integer_or(0, 255);
   const Text end = bound.has(2) ? bound.text(2) : Text::plain("...");
   const auto end_size = static_cast<std::int64_t>(count_code_points(end.view()));
   const std::int64_t leeway = bound.given(3) ? bound.integer(3) : 5;
   if (most < end_size) fail("expected length >= " + std::to_string(end_size) + ", got " + std::to_string(most));
   if (leeway < 0) fail("expected leeway >= 0, got " + std::to_string(leeway));
-  const auto starts = code_point_starts(budget, text.view());
-  const auto size = static_cast<std::int64_t>(starts.size()) - 1;
+  const std::int64_t size = length(value);
   if (size <= most || size - most <= leeway) return value;
+  const Text& text = text_of(value, "truncate");
+  const auto starts = code_point_starts(budget, text.view());
   std::size_t cut = starts[static_cast<std::size_t>(most - end_size)];
   if (!bound.flag(1)) {
     const std::size_t blank = text.view().substr(0, cut).rfind(' ');
@@ -8380,17 +8456,12 @@ inline Value filter_wordcount(Interpreter& interpreter, const Value& value, Argu
 inline Value filter_escape(Interpreter& interpreter, const Value& value, Arguments& arguments) {
   Bound bound("escape", arguments, {});
   const Text text = str(interpreter.budget(), value);
-  TextBuilder out(interpreter.budget());
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text.view()[at];
-    const std::string_view to = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&#34;" : c == '\'' ? "&#39;" : "";
-    if (to.empty()) {
-      out.add(text, at, at + 1);
-    } else {
-      out.add(to, text.any_typed(at, at + 1));
-    }
-  }
-  return Value(out.take());
+  return Value(text.is_markup() ? text : escaped_text(interpreter.budget(), text));
+}
+
+inline Value filter_safe(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("safe", arguments, {});
+  return Value(str(interpreter.budget(), value).as_markup());
 }
 
 // Comments and tags go, white space becomes single blanks, the common entities become their characters.
@@ -8474,7 +8545,7 @@ inline Value filter_format(Interpreter& interpreter, const Value& value, Argumen
   const Text format = str(budget, value);
   if (arguments.named.empty()) return Value(format_percent(budget, format, make_tuple(budget, std::move(arguments.positional))));
   Dict names;
-  for (auto& [name, item] : arguments.named) names.set(Value::plain(name), std::move(item));
+  for (auto& [name, item] : arguments.named) names.set(Value(name), std::move(item));
   return Value(format_percent(budget, format, Value(std::move(names))));
 }
 
@@ -8574,7 +8645,7 @@ inline bool is_callable(const Value& value) { return value.is_undefined() || (va
 inline bool is_sequence(const Value& value) {
   return value.is_undefined() || value.is_string() || value.is_dict() || (value.is_list() && value.as_list().kind <= ListKind::group);
 }
-inline bool is_escaped(const Value&) { return false; }
+inline bool is_escaped(const Value& value) { return value.is_string() && value.as_text().is_markup(); }
 
 inline constexpr std::array tests{TestEntry{"!=", compare_test<Operator::ne>},
                                   TestEntry{"boolean", plain_test<is_boolean>},
@@ -8665,7 +8736,7 @@ inline constexpr std::array filters{FilterEntry{"abs", filter_abs},
                                     FilterEntry{"replace", filter_replace},
                                     FilterEntry{"reverse", filter_reverse},
                                     FilterEntry{"round", filter_round},
-                                    FilterEntry{"safe", filter_string},
+                                    FilterEntry{"safe", filter_safe},
                                     FilterEntry{"select", filter_select},
                                     FilterEntry{"selectattr", filter_selectattr},
                                     FilterEntry{"slice", filter_slice},
@@ -8810,6 +8881,9 @@ class ChatTemplate {
   // Throws Error with line and column when the template is broken.
   explicit ChatTemplate(std::string source) : owned_(std::make_shared<const Owned>(std::move(source))), tree_(owned_->tree()) { prepare(); }
 
+  // A tree parsed elsewhere, which must outlive this: CompiledTemplate<...>::tree(), so that only a config needs the parser.
+  explicit ChatTemplate(const chat::Tree& tree) : tree_(tree) { prepare(); }
+
   // A template that the compiler has parsed: ChatTemplate::of<Config::chat_template>().
   template <const auto& Source>
   static ChatTemplate of() {
@@ -8862,8 +8936,6 @@ class ChatTemplate {
     GrowingNodes nodes;
     chat::Index root = 0;
   };
-
-  explicit ChatTemplate(const chat::Tree& tree) : tree_(tree) { prepare(); }
 
   void prepare() { constants_ = std::make_shared<const std::vector<chat::Value>>(chat::constants_of(tree_)); }
 
