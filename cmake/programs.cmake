@@ -30,9 +30,14 @@ int main(int argc, char** argv) { return diecast::shell::main({\"any model\", {}
 endfunction()
 
 diecast_engine(any)
-diecast_engine(smollm2-135m-instruct diecast/configs/smollm2_135m_instruct.hpp)
-diecast_engine(tiny-shakespeare diecast/configs/tiny_shakespeare.hpp)
-diecast_engine(gemma-3-270m diecast/configs/gemma_3_270m.hpp)
+# A new model is one file in configs/: its engine bears the name that the file says.
+file(GLOB configs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/configs/*.hpp)
+foreach(config ${configs})
+  file(STRINGS ${config} line REGEX "name\\[\\] = \"")
+  string(REGEX REPLACE ".*\"([^\"]+)\".*" "\\1" name "${line}")
+  get_filename_component(file ${config} NAME)
+  diecast_engine(${name} diecast/configs/${file})
+endforeach()
 
 add_executable(diecast_tool EXCLUDE_FROM_ALL tools/tool/main.cpp tools/tool/inspect.cpp)
 target_link_libraries(diecast_tool PRIVATE diecast::hf diecast::sentencepiece CLI11::CLI11 fmt::fmt diecast_warnings)

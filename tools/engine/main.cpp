@@ -81,6 +81,8 @@ int dispatch(const Compiled& compiled, int argc, char** argv) {
   add_common(*verify_command, common);
   verify_command->callback([&] { status = verify(compiled, common); });
 
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr)
+    throw Error(fmt::format("there is no command '{}': this engine has run, chat, tokens, logits, info and verify", argv[1]));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -5,8 +5,8 @@
 
 struct Wrong {
   static constexpr diecast::Spec spec = [] {
-    diecast::Spec s = right;
-    s.position = diecast::Absolute{.positions = 1024};
+    diecast::Spec s = right_absolute;
+    s.position = diecast::Absolute{.positions = 255};
     return s;
   }();
 };

@@ -5,7 +5,7 @@
 
 struct Wrong {
   static constexpr diecast::Spec spec = [] {
-    diecast::Spec s = right;
+    diecast::Spec s = right_absolute;
     s.mlp = diecast::PlainMlp{.width = 0, .activation = diecast::Activation::gelu};
     return s;
   }();

@@ -5,7 +5,7 @@
 
 struct Wrong {
   static constexpr diecast::Spec spec = [] {
-    diecast::Spec s = right;
+    diecast::Spec s = right_absolute;
     s.position = diecast::Absolute{.positions = 0};
     return s;
   }();

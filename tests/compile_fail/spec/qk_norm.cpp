@@ -5,9 +5,8 @@
 
 struct Wrong {
   static constexpr diecast::Spec spec = [] {
-    diecast::Spec s = right;
+    diecast::Spec s = right_absolute;
     s.attention.qk_norm = true;
-    s.norm = diecast::LayerNorm{.epsilon = 1e-5};
     return s;
   }();
 };

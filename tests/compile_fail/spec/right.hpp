@@ -10,3 +10,12 @@ constexpr diecast::Spec right{
     .norm = diecast::RmsNorm{.epsilon = 1e-5},
     .mlp = diecast::GatedMlp{.width = 1536, .activation = diecast::Activation::silu},
     .head = diecast::TiedHead{}};
+
+// The same of GPT-2's kind. clang 14 cannot change the alternative of a variant in a constant expression, so a case begins with the one it needs.
+constexpr diecast::Spec right_absolute{
+    .hidden = 160, .layers = 6, .vocab = 2048, .context = 256,
+    .attention = {.heads = 5, .kv_heads = 5, .head_dim = 32},
+    .position = diecast::Absolute{.positions = 256},
+    .norm = diecast::LayerNorm{.epsilon = 1e-5},
+    .mlp = diecast::PlainMlp{.width = 640, .activation = diecast::Activation::gelu_tanh},
+    .head = diecast::UntiedHead{}};

@@ -5,8 +5,7 @@
 
 struct Wrong {
   static constexpr diecast::Spec spec = [] {
-    diecast::Spec s = right;
-    s.position = diecast::Absolute{.positions = 8192};
+    diecast::Spec s = right_absolute;
     s.attention.window = diecast::SlidingWindow{.length = 512, .rope = diecast::Rope{.theta = 10'000}};
     return s;
   }();
