@@ -113,6 +113,16 @@ TEST_CASE("typed text never makes a control token, whatever the merges say") {
   }
 }
 
+TEST_CASE("a token of the control type is a marker, even where the list of added tokens does not call it special") {
+  auto tables = byte_tables();
+  const int stop = add_piece(tables, "stop", TokenKind::control);
+  tables.added[0].special = false;
+  const auto tokenizer = make_tokenizer(tables);
+  CHECK(tokenizer->encode("stop") == bytes_of("stop"));
+  CHECK(tokenizer->encode(PromptText{"stop", {}}) == std::vector<int>{stop});
+  CHECK(tokenizer->bytes(stop).empty());
+}
+
 TEST_CASE("tables that contradict themselves are refused with a sentence") {
   const auto refused = [](const TokenizerTables& tables, const std::string& words) {
     CHECK_THROWS_WITH(make_tokenizer(tables), Catch::Contains(words));

@@ -22,6 +22,7 @@ TEST_CASE("NFC and NFKC of random strings, as Python's unicodedata has them") {
 TEST_CASE("normal forms by hand") {
   CHECK(normalize("e\u0301", NormalForm::nfc) == "\u00E9");
   CHECK(normalize("q\u0307\u0323", NormalForm::nfc) == "q\u0323\u0307");
+  CHECK(normalize("a\u0305\u0301", NormalForm::nfc) == "a\u0305\u0301");  // a mark of the same class stands between: blocked
   CHECK(normalize("\u1E9B\u0323", NormalForm::nfc) == "\u1E9B\u0323");
   CHECK(normalize("\u1E9B\u0323", NormalForm::nfkc) == "\u1E69");
   CHECK(normalize("\uFB01", NormalForm::nfc) == "\uFB01");

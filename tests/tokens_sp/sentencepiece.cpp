@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <sstream>
 
 #include <diecast/sentencepiece.hpp>
@@ -145,6 +146,28 @@ TEST_CASE("T1, T2: markers are the template's alone; user-defined pieces count i
   CHECK(typed == std::vector<int>{id_of(tables, "▁x"), id_of(tables, "[tool]")});
 }
 
+// Gemma's tokenizer.model calls <start_of_turn> user-defined, its tokenizer.json special.
+TEST_CASE("T2: a piece that the file calls special is a marker, whatever its type in the model") {
+  const auto tables = toy();
+  const int tool = id_of(tables, "[tool]");
+  for (const bool from_model : {false, true}) {
+    TokenizerTables file = tables;
+    if (from_model) {
+      file = TokenizerTables{};
+      file.family = TokenizerTables::Family::sentencepiece;
+      file.sentencepiece_model = sentencepiece_proto::model(tables);
+    }
+    file.added = {{0, "<unk>", true, false, false, false, false}, {tool, "[tool]", true, false, false, false, false}};
+    const auto tokenizer = make_any_tokenizer(file);
+    CHECK(tokenizer->is_control(tool));
+    CHECK(tokenizer->encode(written("[tool]")) == std::vector<int>{tool});
+    const auto typed = tokenizer->encode("[tool]");
+    CHECK(std::find(typed.begin(), typed.end(), tool) == typed.end());
+    CHECK(decode(*tokenizer, typed) == "[tool]");
+    CHECK_FALSE(tokenizer->is_control(0));
+  }
+}
+
 TEST_CASE("K11: a million equal letters") {
   const auto tokenizer = make_any_tokenizer(toy());
   CHECK(tokenizer->encode(std::string(1'000'000, 'q')).size() == 1'000'001);  // the prefix, then a byte each
@@ -182,6 +205,9 @@ TEST_CASE("SentencePiece tables that contradict themselves are refused with a se
   tables = toy();
   tables.added[0].id = 1 << 30;
   refused(tables, "has the id");
+  tables = toy();
+  tables.added[0].id = id_of(tables, "<0x41>");
+  refused(tables, "is that of a byte");
   tables = toy();
   tables.sentencepiece_model = "not a model";
   refused(tables, "SentencePiece");

@@ -4,6 +4,7 @@
 
 #include <sentencepiece_processor.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <exception>
@@ -76,7 +77,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   bool load(const TokenizerTables& tables) {
     const bool own = tables.sentencepiece_model.empty();
     if (own) check_tables(tables);
-    const std::string model = own ? sentencepiece_proto::model(tables) : tables.sentencepiece_model;
+    const std::string model = own ? sentencepiece_proto::model(tables)
+                                  : sentencepiece_proto::with_control_pieces(tables.sentencepiece_model, sentencepiece_proto::special_ids(tables));
     try {
       bool prefix = tables.add_space_prefix.value_or(true);
       if (!own && !tables.add_space_prefix) {  // the model knows; what it does shows it
@@ -141,6 +143,16 @@ class SentencePieceTokenizer final : public Tokenizer {
         }
       }
     }
+    // Text may become the unknown piece or a byte, so these are no control tokens, though files list <unk> among the markers.
+    const auto unknown = static_cast<std::size_t>(processor_.unk_id());
+    all.kinds.at(unknown) = TokenKind::unknown;
+    for (AddedToken& token : all.added) {
+      if (token.id < 0 || static_cast<std::size_t>(token.id) >= all.pieces.size()) continue;  // refused by the vocabulary
+      if (static_cast<std::size_t>(token.id) == unknown) token.special = false;
+      if (token.special && all.kinds[static_cast<std::size_t>(token.id)] == TokenKind::byte) {
+        throw Error("the added token \"" + token.content + "\" is special, but its id " + std::to_string(token.id) + " is that of a byte");
+      }
+    }
     kinds_ = all.kinds;
     all.bos = tables.bos;
     all.eos = tables.eos;
@@ -150,9 +162,10 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
   // The library finds the user-defined pieces of a vocabulary that it was given here; of a tokenizer.model's we do not know which are.
-  static std::vector<AddedToken> matched_here(const TokenizerTables& tables) {
+  std::vector<AddedToken> matched_here(const TokenizerTables& tables) const {
     std::vector<AddedToken> chosen;
-    for (const AddedToken& token : tables.added) {
+    for (AddedToken token : tables.added) {
+      token.special = token.special || vocabulary_.is_control(token.id);
       if (token.special || !tables.sentencepiece_model.empty()) chosen.push_back(token);
     }
     return chosen;
