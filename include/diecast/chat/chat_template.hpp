@@ -74,6 +74,9 @@ class ChatTemplate {
   // Throws Error with line and column when the template is broken.
   explicit ChatTemplate(std::string source) : owned_(std::make_shared<const Owned>(std::move(source))), tree_(owned_->tree()) { prepare(); }
 
+  // A tree parsed elsewhere, which must outlive this: CompiledTemplate<...>::tree(), so that only a config needs the parser.
+  explicit ChatTemplate(const chat::Tree& tree) : tree_(tree) { prepare(); }
+
   // A template that the compiler has parsed: ChatTemplate::of<Config::chat_template>().
   template <const auto& Source>
   static ChatTemplate of() {
@@ -126,8 +129,6 @@ class ChatTemplate {
     GrowingNodes nodes;
     chat::Index root = 0;
   };
-
-  explicit ChatTemplate(const chat::Tree& tree) : tree_(tree) { prepare(); }
 
   void prepare() { constants_ = std::make_shared<const std::vector<chat::Value>>(chat::constants_of(tree_)); }
 

@@ -2,6 +2,7 @@
 // What a typed format string asks for (fill characters, say) counts as typed too, and a character made from a number always does.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -62,11 +63,13 @@ inline std::string grouped(std::string digits, char separator, std::size_t group
 }
 
 inline std::string digits_in(std::uint64_t value, unsigned base, bool large) {
+  const std::string_view signs = large ? "0123456789ABCDEF" : "0123456789abcdef";
   std::string text;
   do {
-    text.insert(text.begin(), (large ? "0123456789ABCDEF" : "0123456789abcdef")[value % base]);
+    text += signs[static_cast<std::size_t>(value % base)];
     value /= base;
   } while (value != 0);
+  std::reverse(text.begin(), text.end());
   return text;
 }
 
@@ -114,7 +117,7 @@ inline void add_real(TextBuilder& out, double value, const FormatSpec& spec, boo
     digits = fixed_text(size, spec.type == 'n' ? 'g' : spec.type, spec.precision, spec.alternate);
   }
   if (spec.grouping != '\0' && std::isfinite(value)) {
-    const std::size_t whole = std::min(digits.find_first_not_of("0123456789"), digits.size());
+    const std::size_t whole = (std::min)(digits.find_first_not_of("0123456789"), digits.size());
     digits = grouped(digits.substr(0, whole), spec.grouping, 3) + digits.substr(whole);
   }
   add_number(out, negative ? "-" : spec.sign != '\0' ? std::string(1, spec.sign) : "", digits, spec, typed);
@@ -154,12 +157,13 @@ class PercentFormatter {
   Text run() {
     const std::string_view text = format_.view();
     while (at_ < text.size()) {
-      const std::size_t percent = std::min(text.find('%', at_), text.size());
+      const std::size_t percent = (std::min)(text.find('%', at_), text.size());
       out_.add(format_, at_, percent);
       at_ = percent;
       if (at_ < text.size()) one();
     }
-    const bool single = !is_tuple(values_) && !values_.is_dict();
+    // Python lets anything with subscripts pass here unused, lists too.
+    const bool single = !is_tuple(values_) && !values_.is_dict() && !values_.is_undefined() && !(values_.is_list() && values_.as_list().kind <= ListKind::group);
     if (is_tuple(values_) ? used_ < values_.as_list().items.size() : single && used_ == 0) fail("not all arguments converted during string formatting");
     return out_.take();
   }
@@ -224,7 +228,7 @@ class PercentFormatter {
     }
     if (peek() == '.') {
       ++at_;
-      spec.precision = std::max<std::int64_t>(number(), 0);
+      spec.precision = (std::max<std::int64_t>)(number(), 0);
     }
     while (peek() == 'l' || peek() == 'h' || peek() == 'L') ++at_;
     spec.type = peek();

@@ -22,7 +22,7 @@ class BraceFormatter {
     const std::string_view text = format.view();
     TextBuilder out(interpreter_.budget());
     for (std::size_t at = 0; at < text.size();) {
-      const std::size_t brace = std::min(text.find_first_of("{}", at), text.size());
+      const std::size_t brace = (std::min)(text.find_first_of("{}", at), text.size());
       out.add(format, at, brace);
       if (brace == text.size()) break;
       if (brace + 1 < text.size() && text[brace + 1] == text[brace]) {
@@ -73,7 +73,7 @@ class BraceFormatter {
   }
 
   Value named(std::string_view name) {
-    const std::size_t end = std::min(name.find_first_of(".["), name.size());
+    const std::size_t end = (std::min)(name.find_first_of(".["), name.size());
     const std::string_view first = name.substr(0, end);
     Value value;
     std::int64_t index = 0;
@@ -85,8 +85,9 @@ class BraceFormatter {
       value = arguments_.positional[at];
     } else {
       bool found = false;
+      interpreter_.budget().step(arguments_.named.size());
       for (const auto& [known, argument] : arguments_.named) {
-        if (known == first) {
+        if (known.view() == first) {
           value = argument;
           found = true;
         }
@@ -95,7 +96,7 @@ class BraceFormatter {
     }
     for (std::size_t at = end; at < name.size();) {
       if (name[at] == '.') {
-        const std::size_t stop = std::min(name.find_first_of(".[", at + 1), name.size());
+        const std::size_t stop = (std::min)(name.find_first_of(".[", at + 1), name.size());
         if (stop == at + 1) fail("Empty attribute in format string");
         value = interpreter_.attribute(value, name.substr(at + 1, stop - at - 1));
         at = stop;

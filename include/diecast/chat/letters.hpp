@@ -54,9 +54,9 @@ inline bool add_from(std::string& out, char32_t c, const std::array<CaseRun, Run
 
 inline void add_mapped(std::string& out, char32_t c, Letter to) {
   if (c < 0x80) {
-    const bool small = c >= 'a' && c <= 'z';
-    const bool large = c >= 'A' && c <= 'Z';
-    append_utf8(out, to == Letter::lower ? (large ? c + 32 : c) : (small ? c - 32 : c));
+    const bool lower = c >= 'a' && c <= 'z';
+    const bool upper = c >= 'A' && c <= 'Z';
+    append_utf8(out, to == Letter::lower ? (upper ? c + 32 : c) : (lower ? c - 32 : c));
     return;
   }
   if (to == Letter::title && add_from(out, c, title_runs, title_strings)) return;

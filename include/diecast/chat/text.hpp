@@ -47,7 +47,7 @@ class Text {
     if (begin >= end) return;
     const std::size_t base = bytes_.size();
     for (auto range = other.first_after(begin); range != other.typed_.end() && range->begin < end; ++range) {
-      mark(base + std::max(range->begin, begin) - begin, base + std::min(range->end, end) - begin);
+      mark(base + (std::max)(range->begin, begin) - begin, base + (std::min)(range->end, end) - begin);
     }
     bytes_.append(other.bytes_, begin, end - begin);
   }
@@ -56,6 +56,14 @@ class Text {
     Text part;
     part.append(*this, begin, end);
     return part;
+  }
+
+  // Marked by the filters `safe` and `escape`.
+  bool is_markup() const noexcept { return markup_; }
+  Text as_markup() const {
+    Text marked = *this;
+    marked.markup_ = true;
+    return marked;
   }
 
   PromptText to_prompt() && { return {std::move(bytes_), std::move(typed_)}; }
@@ -76,6 +84,7 @@ class Text {
   }
 
   std::string bytes_;
+  bool markup_ = false;
   std::vector<Range> typed_;  // ascending, disjoint, not touching, not empty
 };
 

@@ -137,7 +137,7 @@ struct List {
 
   explicit List(std::vector<Value> values, ListKind list_kind = ListKind::list) : kind(list_kind), items(std::move(values)) {
     int deepest = 0;
-    for (const Value& item : items) deepest = std::max(deepest, item.depth());
+    for (const Value& item : items) deepest = (std::max)(deepest, item.depth());
     depth = deeper_than(deepest);
   }
 };
@@ -251,7 +251,7 @@ inline const Value* Dict::find(std::string_view key) const {
 }
 
 inline void Dict::set(Value key, Value value) {
-  depth = std::max(depth, deeper_than(std::max(key.depth(), value.depth())));
+  depth = (std::max)(depth, deeper_than(std::max(key.depth(), value.depth())));
   const std::size_t at = position(key);
   if (at < entries.size()) {
     entries[at].second = std::move(value);
