@@ -40,11 +40,12 @@ cast nobody; expect_sentence 1 "the project has no program engine_nobody"
 
 # Killed while it compiles.
 for signal in TERM KILL; do
-  rm -f compilations; echo 2 >slow; echo $signal >"$project/source.txt"
+  rm -f compilations; echo 4 >slow; echo $signal >"$project/source.txt"
   setsid "$project/cast" tiny Hi >/dev/null 2>killed </dev/null &
   victim=$!
-  for _ in $(seq 100); do if [[ -f compilations ]]; then break; fi; sleep 0.05; done
+  for _ in $(seq 100); do if [[ -s compilations ]]; then break; fi; sleep 0.05; done
   kill -$signal $victim; wait $victim 2>/dev/null || true
+  if [[ $signal == TERM ]] && runs "$(tail -n 1 compilations)"; then problem "the compiler still runs"; fi
   rm slow; cast tiny Hi; expect_status 0; expect_last "engine: $engine"
 done
 # A kill in the middle of CMake leaves half a cache.
