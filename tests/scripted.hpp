@@ -17,6 +17,7 @@
 
 #include <diecast/backend/backend.hpp>
 #include <diecast/tokens/tokenizer.hpp>
+#include <diecast/trace/trace.hpp>
 
 namespace diecast::scripted {
 

@@ -45,7 +45,7 @@ configure() {
   if [[ -f $build/CMakeCache.txt ]] && ! grep -q -x -F "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt"; then
     rm -rf -- "$build/CMakeCache.txt" "$build/CMakeFiles"  # the project has moved
   fi
-  waiting "preparing the build" no_detail "$log" cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDIECAST_TESTS=OFF
+  waiting "preparing the build" no_detail "$log" cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release '-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG' -DDIECAST_TESTS=OFF
 }
 
 compile() {  # not by cmake --build, which would leave ninja behind when it is killed

@@ -86,6 +86,7 @@ TEST_CASE("keys with impossible values are refused with the value") {
   CHECK_THAT(with("block_count", 3), Contains("the tensor 'blk.2."));
   CHECK_THAT(with("embedding_length", 0xffffffffU), Contains("4294967295"));
   CHECK_THAT(with("embedding_length", 24), Contains("the model needs [24"));
+  CHECK_THAT(with("embedding_length", 1U << 25), Contains("impossible model: ") && Contains("33554432 and 16777216"));
   CHECK_THAT(with("attention.head_count", 5), Contains("12 is no multiple of the 5 heads"));
   CHECK_THAT(with("attention.head_count_kv", 0), Contains("'llama.attention.head_count_kv' is 0"));
   GgufBuilder builder = tiny_llama();

@@ -50,7 +50,7 @@ int chat(const Compiled& compiled, const CommonOptions& common, const RunOptions
     }
     if (line.empty()) continue;
     messages.push_back({"user", line});
-    PromptText prompt = engine.prompt(messages);
+    PromptText prompt = render(engine, messages);
     std::vector<int> ids = engine.tokenizer().encode(prompt);
     put_bos(engine.tokenizer(), ids);
     if (static_cast<int>(ids.size()) >= context) {

@@ -74,4 +74,12 @@ Engine load(const Compiled& compiled, const CommonOptions& options) {
   return Engine(std::move(model), std::move(backend), std::move(tokenizer));
 }
 
+Engine load_without_backend(const Compiled& compiled, const CommonOptions& options) {
+  Model model = open_checked(compiled, options);
+  auto tokenizer = make_any_tokenizer(model.tokenizer);
+  return Engine(std::move(model), nullptr, std::move(tokenizer));
+}
+
+PromptText render(const Engine& engine, const std::vector<Message>& messages) { return engine.prompt(messages); }
+
 }  // namespace diecast::shell

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <diecast/generate/engine.hpp>
 #include <diecast/trace/trace.hpp>
@@ -28,5 +29,11 @@ int thread_count(const CommonOptions&);
 std::shared_ptr<const Backend> make_backend(const CommonOptions&, const Model&);
 
 Engine load(const Compiled&, const CommonOptions&);
+
+// The file's tokenizer and template without anything to run.
+Engine load_without_backend(const Compiled&, const CommonOptions&);
+
+// Step 1, here so that the template language is compiled once.
+PromptText render(const Engine&, const std::vector<Message>&);
 
 }  // namespace diecast::shell

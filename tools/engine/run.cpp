@@ -36,7 +36,7 @@ PromptText prompt_of(const Engine& engine, const RunOptions& options, const std:
   std::vector<Message> messages;
   if (options.system) messages.push_back({"system", *options.system});
   messages.push_back({"user", text});
-  return engine.prompt(messages);
+  return render(engine, messages);
 }
 
 Json logprobs_of(const Answer& answer) {

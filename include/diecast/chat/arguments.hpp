@@ -14,10 +14,21 @@
 
 namespace diecast::chat {
 
+struct NamedArgument {
+  Text name;  // a text, since `**` makes names of the keys of a dict that somebody typed
+  Value value;
+  NamedArgument(Text n, Value v) : name(std::move(n)), value(std::move(v)) {}
+};
+
 struct Arguments {
   std::vector<Value> positional;
-  std::vector<std::pair<std::string, Value>> named;
+  std::vector<NamedArgument> named;
+
+  void add_named(std::string_view name, Value value) { named.emplace_back(Text::plain(std::string(name)), std::move(value)); }
 };
+
+class Interpreter;
+using FilterBody = Value (*)(Interpreter&, const Value&, Arguments&);  // `value | name(arguments)`
 
 class Bound {
  public:
@@ -29,9 +40,9 @@ class Bound {
     for (std::size_t i = 0; i < arguments.positional.size(); ++i) values_[i] = std::move(arguments.positional[i]);
     for (auto& [name, value] : arguments.named) {
       std::size_t i = 0;
-      while (i < names_.size() && names_[i] != name) ++i;
-      if (i == names_.size()) fail(called() + " got an unexpected keyword argument '" + name + "'");
-      if (values_[i]) fail(called() + " got multiple values for argument '" + name + "'");
+      while (i < names_.size() && names_[i] != name.view()) ++i;
+      if (i == names_.size()) fail(called() + " got an unexpected keyword argument '" + name.bytes() + "'");
+      if (values_[i]) fail(called() + " got multiple values for argument '" + name.bytes() + "'");
       values_[i] = std::move(value);
     }
   }

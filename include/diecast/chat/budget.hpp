@@ -34,17 +34,24 @@ class Budget {
   explicit Budget(const RenderLimits& limits) : limits_(limits) {}
 
   void step(std::uint64_t count = 1) {
-    steps_ += count;
-    if (steps_ > limits_.steps || steps_ < count) {
+    if (count > limits_.steps - steps_) {
       fail("the rendering takes more than " + std::to_string(limits_.steps) + " steps, the limit for a chat template");
     }
+    steps_ += count;
   }
 
   void build(std::size_t bytes) {
-    if (bytes > limits_.bytes - bytes_) {
-      fail("the rendering builds more than " + std::to_string(limits_.bytes) + " bytes, the limit for a chat template");
-    }
+    if (bytes > limits_.bytes - bytes_) too_much();
     bytes_ += bytes;
+  }
+
+  [[noreturn]] void too_much() const {
+    fail("the rendering builds more than " + std::to_string(limits_.bytes) + " bytes, the limit for a chat template");
+  }
+
+  // Refuses at once what many small steps would refuse late.
+  void fits(std::size_t bytes, std::size_t count) const {
+    if (count > limits_.bytes / bytes) too_much();
   }
 
   const RenderLimits& limits() const noexcept { return limits_; }
@@ -74,7 +81,9 @@ class TextBuilder {
     return *this;
   }
   TextBuilder& repeat(const Text& text, std::size_t count) {
-    for (std::size_t i = 0; i < count && !text.empty(); ++i) add(text);
+    if (text.empty() || count == 0) return *this;
+    budget_->fits(text.size(), count);
+    for (std::size_t i = 0; i < count; ++i) add(text);
     return *this;
   }
 

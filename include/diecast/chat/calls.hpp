@@ -53,9 +53,9 @@ class Macro : public Object {
         scope.set(name, arguments.positional[used++]);
         continue;
       }
-      const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [&](const auto& pair) { return pair.first == name; });
+      const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [&](const auto& pair) { return pair.name.view() == name; });
       if (given != arguments.named.end()) {
-        scope.set(name, std::move(given->second));
+        scope.set(name, std::move(given->value));
         arguments.named.erase(given);
       } else if (parameter.a != 0) {
         scope.set(name, interpreter.evaluate(parameter.a, scope));
@@ -66,10 +66,10 @@ class Macro : public Object {
     if ((uses & uses_caller) != 0 && !caller_is_parameter) take_caller(arguments, scope);
     if ((uses & uses_kwargs) != 0) {
       Dict rest;
-      for (auto& [name, value] : arguments.named) rest.set(Value::plain(name), std::move(value));
+      for (auto& [name, value] : arguments.named) rest.set(Value(name), std::move(value));
       scope.set("kwargs", Value(std::move(rest)));
     } else if (!arguments.named.empty()) {
-      fail("macro '" + name_ + "' takes no keyword argument '" + arguments.named.front().first + "'");
+      fail("macro '" + name_ + "' takes no keyword argument '" + arguments.named.front().name.bytes() + "'");
     }
     if ((uses & uses_varargs) != 0) {
       scope.set("varargs", make_tuple(interpreter.budget(), {arguments.positional.begin() + static_cast<std::ptrdiff_t>(used), arguments.positional.end()}));
@@ -79,11 +79,11 @@ class Macro : public Object {
   }
 
   static void take_caller(Arguments& arguments, Scope& scope) {
-    const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [](const auto& pair) { return pair.first == "caller"; });
+    const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [](const auto& pair) { return pair.name.view() == "caller"; });
     if (given == arguments.named.end()) {
       scope.set("caller", Value::undefined("No caller defined"));
     } else {
-      scope.set("caller", std::move(given->second));
+      scope.set("caller", std::move(given->value));
       arguments.named.erase(given);
     }
   }
@@ -154,7 +154,7 @@ inline Dict collect_dict(Interpreter& interpreter, std::string_view function, Ar
       }
     }
   }
-  for (const auto& [name, value] : arguments.named) put(Value::plain(name), value);
+  for (const auto& [name, value] : arguments.named) put(Value(name), value);
   return dict;
 }
 
@@ -165,6 +165,7 @@ inline Value call_namespace(Interpreter& interpreter, Arguments& arguments) {
   const auto space = interpreter.make_namespace();
   for (const auto& [key, value] : dict.entries) {
     if (!key.is_string()) fail("the names of a namespace must be strings");
+    interpreter.budget().step(space->names.size());
     space->set(key.as_text().view(), value);
   }
   return Value(std::static_pointer_cast<Object>(space));
@@ -338,6 +339,7 @@ inline Value Interpreter::attribute(const Value& object, std::string_view name) 
 inline Value Interpreter::item(const Value& object, const Value& index) {
   if (object.is_undefined()) fail_undefined(object);
   if (object.is_dict()) {
+    budget_.step(lookup_steps(object.as_dict(), index));
     if (const Value* found = object.as_dict().find(index)) return *found;
   } else if (index.is_integral() && (object.is_string() || (object.is_list() && object.as_list().kind <= ListKind::group))) {
     const std::int64_t count = length(object);

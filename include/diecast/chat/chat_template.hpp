@@ -13,9 +13,14 @@
 #include <vector>
 
 #include <diecast/chat/budget.hpp>
+#include <diecast/chat/calls.hpp>
 #include <diecast/chat/compiled_template.hpp>
 #include <diecast/chat/constants.hpp>
+#include <diecast/chat/evaluate.hpp>
+#include <diecast/chat/execute.hpp>
+#include <diecast/chat/filters.hpp>
 #include <diecast/chat/interpreter.hpp>
+#include <diecast/chat/methods.hpp>
 #include <diecast/chat/node.hpp>
 #include <diecast/chat/parser.hpp>
 #include <diecast/chat/prompt_text.hpp>
@@ -74,6 +79,9 @@ class ChatTemplate {
   // Throws Error with line and column when the template is broken.
   explicit ChatTemplate(std::string source) : owned_(std::make_shared<const Owned>(std::move(source))), tree_(owned_->tree()) { prepare(); }
 
+  // A tree parsed elsewhere, which must outlive this: CompiledTemplate<...>::tree(), so that only a config needs the parser.
+  explicit ChatTemplate(const chat::Tree& tree) : tree_(tree) { prepare(); }
+
   // A template that the compiler has parsed: ChatTemplate::of<Config::chat_template>().
   template <const auto& Source>
   static ChatTemplate of() {
@@ -126,8 +134,6 @@ class ChatTemplate {
     GrowingNodes nodes;
     chat::Index root = 0;
   };
-
-  explicit ChatTemplate(const chat::Tree& tree) : tree_(tree) { prepare(); }
 
   void prepare() { constants_ = std::make_shared<const std::vector<chat::Value>>(chat::constants_of(tree_)); }
 

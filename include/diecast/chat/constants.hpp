@@ -79,12 +79,16 @@ inline std::string unescaped(std::string_view raw) {
 
 inline std::vector<Value> constants_of(const Tree& tree) {
   std::vector<Value> constants(tree.size);
+  std::vector<bool> continues(tree.size);  // another literal, which holds the whole
+  for (std::size_t i = 0; i < tree.size; ++i) {
+    if (tree.nodes[i].kind == NodeKind::string) continues[tree.nodes[i].a] = true;
+  }
   for (std::size_t i = 0; i < tree.size; ++i) {
     const Node& node = tree.nodes[i];
     const std::string_view text = tree.source.substr(node.at, node.length);
     if (node.kind == NodeKind::data) {
       constants[i] = Value(Text::plain(with_plain_breaks(text)));
-    } else if (node.kind == NodeKind::string) {
+    } else if (node.kind == NodeKind::string && !continues[i]) {
       std::string whole = unescaped(text);
       for (Index part = node.a; part != 0; part = tree.nodes[part].a) {
         whole += unescaped(tree.source.substr(tree.nodes[part].at, tree.nodes[part].length));

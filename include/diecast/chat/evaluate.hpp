@@ -141,7 +141,7 @@ inline Arguments Interpreter::evaluate_arguments(Index first, Scope& scope) {
   for (Index at = first; at != 0; at = node(at).next) {
     const Node& argument = node(at);
     if (argument.kind == NodeKind::keyword) {
-      arguments.named.emplace_back(std::string(name_of(argument)), evaluate(argument.a, scope));
+      arguments.add_named(name_of(argument), evaluate(argument.a, scope));
     } else if (argument.kind == NodeKind::star) {
       for (Value& value : items_of(budget_, evaluate(argument.a, scope))) arguments.positional.push_back(std::move(value));
     } else if (argument.kind == NodeKind::double_star) {
@@ -150,7 +150,7 @@ inline Arguments Interpreter::evaluate_arguments(Index first, Scope& scope) {
       for (const auto& [key, value] : names.as_dict().entries) {
         if (!key.is_string()) fail("keywords must be strings");
         budget_.build(sizeof(Value) * 2 + key.as_text().size());
-        arguments.named.emplace_back(key.as_text().bytes(), value);
+        arguments.named.emplace_back(key.as_text(), value);
       }
     } else {
       arguments.positional.push_back(evaluate(at, scope));
@@ -167,20 +167,20 @@ inline Value Interpreter::evaluate_call(const Node& node, Scope& scope, const Va
     const std::string_view name = name_of(callee);
     if (has_method(self, name)) {
       Arguments arguments = evaluate_arguments(node.b, scope);
-      if (caller != nullptr) arguments.named.emplace_back("caller", *caller);
+      if (caller != nullptr) arguments.add_named("caller", *caller);
       at_ = callee.at;
       return call_method(self, name, arguments);
     }
     at_ = callee.at;
     const Value function = attribute(self, name);
     Arguments arguments = evaluate_arguments(node.b, scope);
-    if (caller != nullptr) arguments.named.emplace_back("caller", *caller);
+    if (caller != nullptr) arguments.add_named("caller", *caller);
     at_ = callee.at;
     return call(function, arguments);
   }
   const Value function = evaluate(node.a, scope);
   Arguments arguments = evaluate_arguments(node.b, scope);
-  if (caller != nullptr) arguments.named.emplace_back("caller", *caller);
+  if (caller != nullptr) arguments.add_named("caller", *caller);
   at_ = node.at;
   return call(function, arguments);
 }
@@ -244,6 +244,7 @@ inline Value repeated(Budget& budget, const Value& value, std::int64_t count) {
   const List& list = value.as_list();
   std::vector<Value> items;
   if (!list.items.empty()) {
+    budget.fits(list.items.size() * sizeof(Value), times);
     for (std::size_t i = 0; i < times; ++i) {
       budget.step(list.items.size());
       budget.build(list.items.size() * sizeof(Value));
@@ -253,6 +254,15 @@ inline Value repeated(Budget& budget, const Value& value, std::int64_t count) {
   return Value(List(std::move(items), list.kind));
 }
 
+// What `safe` and `escape` have marked escapes its partner, as Markup does in Python; elsewhere the mark means nothing here.
+inline Text added(Budget& budget, const Text& left, const Text& right) {
+  TextBuilder out(budget);
+  if (!left.is_markup() && !right.is_markup()) return out.add(left).add(right).take();
+  out.add(left.is_markup() ? left : escaped_text(budget, left));
+  out.add(right.is_markup() ? right : escaped_text(budget, right));
+  return out.take().as_markup();
+}
+
 inline Value Interpreter::binary(Operator op, const Value& left, const Value& right) {
   if (op == Operator::mod && left.is_string()) return Value(format_percent(budget_, left.as_text(), right));
   if (left.is_undefined()) fail_undefined(left);
@@ -260,10 +270,7 @@ inline Value Interpreter::binary(Operator op, const Value& left, const Value& ri
   if (left.is_integral() && right.is_integral()) return integer_arithmetic(op, left.as_int(), right.as_int());
   if (left.is_number() && right.is_number()) return real_arithmetic(op, left.as_real(), right.as_real());
   if (op == Operator::add) {
-    if (left.is_string() && right.is_string()) {
-      TextBuilder out(budget_);
-      return Value(out.add(left.as_text()).add(right.as_text()).take());
-    }
+    if (left.is_string() && right.is_string()) return Value(added(budget_, left.as_text(), right.as_text()));
     const bool lists = left.is_list(ListKind::list) && right.is_list(ListKind::list);
     if (lists || (is_tuple(left) && is_tuple(right))) {
       std::vector<Value> items = left.as_list().items;

@@ -15,6 +15,7 @@
 #include <diecast/chat/attribute_path.hpp>
 #include <diecast/chat/filter_numbers.hpp>
 #include <diecast/chat/interpreter.hpp>
+#include <diecast/chat/methods.hpp>
 #include <diecast/chat/python.hpp>
 #include <diecast/chat/strings.hpp>
 
@@ -67,7 +68,6 @@ inline Value filter_first(Interpreter& interpreter, const Value& value, Argument
 
 inline Value filter_last(Interpreter& interpreter, const Value& value, Arguments& arguments) {
   Bound bound("last", arguments, {});
-  if (value.is_undefined()) fail_undefined(value);
   if (value.is_list(ListKind::iterator)) fail("'generator' object is not reversible");
   const auto items = items_of(interpreter.budget(), value);
   return items.empty() ? Value::undefined("No last item, sequence was empty.") : items.back();

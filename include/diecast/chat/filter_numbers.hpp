@@ -14,8 +14,6 @@
 
 namespace diecast::chat {
 
-using FilterBody = Value (*)(Interpreter&, const Value&, Arguments&);
-
 inline Value filter_abs(Interpreter&, const Value& value, Arguments& arguments) {
   Bound bound("abs", arguments, {});
   if (value.is_undefined()) fail_undefined(value);
@@ -92,6 +90,7 @@ inline Value filter_filesizeformat(Interpreter& interpreter, const Value& value,
   Bound bound("filesizeformat", arguments, {"binary"});
   const bool binary = bound.flag(0);
   Arguments none;
+  if (!value.is_number() && !value.is_string()) fail("float() argument must be a string or a real number, not " + quoted_type(value));
   if (double real = 0; value.is_string() && !parse_real(value.as_text().view(), real)) fail("could not convert string to float");
   const double bytes = filter_float(interpreter, value, none).as_real();
   const double base = binary ? 1024 : 1000;

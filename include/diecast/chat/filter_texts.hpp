@@ -115,16 +115,16 @@ inline Value filter_indent(Interpreter& interpreter, const Value& value, Argumen
 inline Value filter_truncate(Interpreter& interpreter, const Value& value, Arguments& arguments) {
   Bound bound("truncate", arguments, {"length", "killwords", "end", "leeway"});
   Budget& budget = interpreter.budget();
-  const Text& text = text_of(value, "truncate");
   const std::int64_t most = bound.integer_or(0, 255);
   const Text end = bound.has(2) ? bound.text(2) : Text::plain("...");
   const auto end_size = static_cast<std::int64_t>(count_code_points(end.view()));
   const std::int64_t leeway = bound.given(3) ? bound.integer(3) : 5;
   if (most < end_size) fail("expected length >= " + std::to_string(end_size) + ", got " + std::to_string(most));
   if (leeway < 0) fail("expected leeway >= 0, got " + std::to_string(leeway));
-  const auto starts = code_point_starts(budget, text.view());
-  const auto size = static_cast<std::int64_t>(starts.size()) - 1;
+  const std::int64_t size = length(value);
   if (size <= most || size - most <= leeway) return value;
+  const Text& text = text_of(value, "truncate");
+  const auto starts = code_point_starts(budget, text.view());
   std::size_t cut = starts[static_cast<std::size_t>(most - end_size)];
   if (!bound.flag(1)) {
     const std::size_t blank = text.view().substr(0, cut).rfind(' ');
@@ -152,17 +152,12 @@ inline Value filter_wordcount(Interpreter& interpreter, const Value& value, Argu
 inline Value filter_escape(Interpreter& interpreter, const Value& value, Arguments& arguments) {
   Bound bound("escape", arguments, {});
   const Text text = str(interpreter.budget(), value);
-  TextBuilder out(interpreter.budget());
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text.view()[at];
-    const std::string_view to = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&#34;" : c == '\'' ? "&#39;" : "";
-    if (to.empty()) {
-      out.add(text, at, at + 1);
-    } else {
-      out.add(to, text.any_typed(at, at + 1));
-    }
-  }
-  return Value(out.take());
+  return Value(text.is_markup() ? text : escaped_text(interpreter.budget(), text));
+}
+
+inline Value filter_safe(Interpreter& interpreter, const Value& value, Arguments& arguments) {
+  Bound bound("safe", arguments, {});
+  return Value(str(interpreter.budget(), value).as_markup());
 }
 
 // Comments and tags go, white space becomes single blanks, the common entities become their characters.
@@ -246,7 +241,7 @@ inline Value filter_format(Interpreter& interpreter, const Value& value, Argumen
   const Text format = str(budget, value);
   if (arguments.named.empty()) return Value(format_percent(budget, format, make_tuple(budget, std::move(arguments.positional))));
   Dict names;
-  for (auto& [name, item] : arguments.named) names.set(Value::plain(name), std::move(item));
+  for (auto& [name, item] : arguments.named) names.set(Value(name), std::move(item));
   return Value(format_percent(budget, format, Value(std::move(names))));
 }
 

@@ -2,6 +2,7 @@
 // What a typed format string asks for (fill characters, say) counts as typed too, and a character made from a number always does.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -62,11 +63,13 @@ inline std::string grouped(std::string digits, char separator, std::size_t group
 }
 
 inline std::string digits_in(std::uint64_t value, unsigned base, bool large) {
+  const std::string_view signs = large ? "0123456789ABCDEF" : "0123456789abcdef";
   std::string text;
   do {
-    text.insert(text.begin(), (large ? "0123456789ABCDEF" : "0123456789abcdef")[value % base]);
+    text += signs[static_cast<std::size_t>(value % base)];
     value /= base;
   } while (value != 0);
+  std::reverse(text.begin(), text.end());
   return text;
 }
 
@@ -159,7 +162,8 @@ class PercentFormatter {
       at_ = percent;
       if (at_ < text.size()) one();
     }
-    const bool single = !is_tuple(values_) && !values_.is_dict();
+    // Python lets anything with subscripts pass here unused, lists too.
+    const bool single = !is_tuple(values_) && !values_.is_dict() && !values_.is_undefined() && !(values_.is_list() && values_.as_list().kind <= ListKind::group);
     if (is_tuple(values_) ? used_ < values_.as_list().items.size() : single && used_ == 0) fail("not all arguments converted during string formatting");
     return out_.take();
   }
@@ -224,7 +228,7 @@ class PercentFormatter {
     }
     if (peek() == '.') {
       ++at_;
-      spec.precision = std::max<std::int64_t>(number(), 0);
+      spec.precision = (std::max<std::int64_t>)(number(), 0);
     }
     while (peek() == 'l' || peek() == 'h' || peek() == 'L') ++at_;
     spec.type = peek();

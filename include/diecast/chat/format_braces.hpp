@@ -85,8 +85,9 @@ class BraceFormatter {
       value = arguments_.positional[at];
     } else {
       bool found = false;
+      interpreter_.budget().step(arguments_.named.size());
       for (const auto& [known, argument] : arguments_.named) {
-        if (known == first) {
+        if (known.view() == first) {
           value = argument;
           found = true;
         }

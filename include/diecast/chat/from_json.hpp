@@ -64,12 +64,14 @@ inline Value messages_from_json(const Json& json) {
   return Value::list(std::move(messages));
 }
 
-// Names ending in `_token` come from the model's own files; everything else is the user's.
+// The special tokens come from the model's own files: their markers count. Everything else is somebody's text.
+// A server gives the tokens itself and takes only the rest from a request (messages_from_json, value_from_json).
 inline TemplateContext context_from_json(const Json& json) {
   if (!json.is_object()) throw Error("the context must be a JSON object, but it is " + std::string(json.type_name()));
   TemplateContext context;
   for (const auto& [name, item] : json.items()) {
-    const bool is_token = name.size() > 6 && name.compare(name.size() - 6, 6, "_token") == 0;
+    const bool is_token = name == "bos_token" || name == "eos_token" || name == "pad_token" || name == "unk_token" || name == "sep_token" ||
+                          name == "cls_token" || name == "mask_token";
     if (name == "messages") {
       context.messages = messages_from_json(item);
     } else if (name == "add_generation_prompt" && item.is_boolean()) {

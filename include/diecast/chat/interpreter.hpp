@@ -203,9 +203,3 @@ class Interpreter {
 
 }  // namespace chat
 }  // namespace diecast
-
-#include <diecast/chat/calls.hpp>
-#include <diecast/chat/evaluate.hpp>
-#include <diecast/chat/execute.hpp>
-#include <diecast/chat/filters.hpp>
-#include <diecast/chat/methods.hpp>

@@ -44,7 +44,7 @@ inline bool search_range(Budget& budget, const Text& text, const Bound& bound, s
   const auto count = static_cast<std::int64_t>(starts.size()) - 1;
   const auto place = [&](std::size_t i, std::int64_t otherwise) {
     std::int64_t at = bound.given(i) ? bound.integer(i) : otherwise;
-    if (at < 0) at = std::max<std::int64_t>(at < -count ? 0 : at + count, 0);
+    if (at < 0) at = (std::max<std::int64_t>)(at < -count ? 0 : at + count, 0);
     return at;
   };
   const std::int64_t from = place(first, 0);
@@ -78,6 +78,7 @@ inline Value find_in_text(Budget& budget, const Text& text, std::string_view nam
   std::size_t begin = 0;
   std::size_t end = 0;
   const std::string_view wanted = bound.text(0).view();
+  budget.step(search_steps(text.size(), wanted.size()));
   std::size_t found = std::string_view::npos;
   if (search_range(budget, text, bound, 1, begin, end)) {
     const std::string_view part = text.view().substr(0, end);
@@ -96,6 +97,7 @@ inline Value count_in_text(Budget& budget, const Text& text, Arguments& argument
   if (!search_range(budget, text, bound, 1, begin, end)) return 0;
   const std::string_view part = text.view().substr(begin, end - begin);
   const std::string_view wanted = bound.text(0).view();
+  budget.step(search_steps(text.size(), wanted.size()));
   if (wanted.empty()) return static_cast<std::int64_t>(count_code_points(part)) + 1;
   std::int64_t count = 0;
   for (std::size_t at = part.find(wanted); at != std::string_view::npos; at = part.find(wanted, at + wanted.size())) ++count;
@@ -180,7 +182,7 @@ inline Value expand_tabs(Budget& budget, const Text& text, Arguments& arguments)
     const CodePoint c = decode_at(text.view(), at);
     if (c.value == '\t') {
       const std::int64_t blanks = size > 0 ? size - column % size : 0;
-      for (std::int64_t i = 0; i < blanks; ++i) out.add(" ", text.any_typed(at, at + 1));
+      out.repeat(text.any_typed(at, at + 1) ? Text::all_typed(" ") : Text::plain(" "), static_cast<std::size_t>(blanks));
       column += blanks;
     } else {
       out.add(text, at, at + c.length);
@@ -223,7 +225,7 @@ inline Value call_text_method(Interpreter& interpreter, const Text& text, std::s
     if (!bound.need(0).is_dict()) fail("format_map() takes a mapping");
     Arguments inner;
     for (const auto& [key, value] : bound.need(0).as_dict().entries) {
-      if (key.is_string()) inner.named.emplace_back(key.as_text().bytes(), value);
+      if (key.is_string()) inner.named.emplace_back(key.as_text(), value);
     }
     return Value(BraceFormatter(interpreter, inner).run(text));
   }
@@ -253,6 +255,7 @@ inline Value call_dict_method(Budget& budget, const Value& self, std::string_vie
   if (name == "get") {
     Bound bound(name, arguments, {"key", "default"});
     check_hashable(bound.need(0));
+    budget.step(lookup_steps(dict, bound.need(0)));
     const Value* found = dict.find(bound.need(0));
     return found != nullptr ? *found : bound.value_or(1, None{});
   }

@@ -132,7 +132,10 @@ inline void add_str(TextBuilder& out, const Value& value) {
 }
 
 inline Text str(Budget& budget, const Value& value) {
-  if (value.is_string()) return value.as_text();
+  if (value.is_string()) {
+    budget.build(value.as_text().size());
+    return value.as_text();
+  }
   TextBuilder out(budget);
   add_str(out, value);
   return out.take();
@@ -145,7 +148,10 @@ inline bool is_tuple(const Value& value) { return value.is_list(ListKind::tuple)
 inline bool equal(Budget& budget, const Value& left, const Value& right) {
   budget.step();
   if (left.is_undefined() || right.is_undefined()) return left.is_undefined() && right.is_undefined();
-  if (left.is_string() && right.is_string()) return left.as_text().view() == right.as_text().view();
+  if (left.is_string() && right.is_string()) {
+    if (left.as_text().size() == right.as_text().size()) budget.step(left.as_text().size() / 256);
+    return left.as_text().view() == right.as_text().view();
+  }
   if (left.is_integral() && right.is_integral()) return left.as_int() == right.as_int();
   if (left.is_number() && right.is_number()) return left.as_real() == right.as_real();
   if (left.is_list() && right.is_list()) {
@@ -201,11 +207,15 @@ inline int order(Budget& budget, const Value& left, const Value& right, std::str
 inline bool less(Budget& budget, const Value& left, const Value& right) { return order(budget, left, right, "<") == -1; }
 
 inline void check_hashable(const Value& key) {
-  if (key.is_dict() || key.is_list(ListKind::list)) fail("unhashable type: " + quoted_type(key));
+  if (key.is_dict() || key.is_list(ListKind::list) || key.is_list(ListKind::keys) || key.is_list(ListKind::items)) fail("unhashable type: " + quoted_type(key));
   if (is_tuple(key)) {
     for (const Value& item : key.as_list().items) check_hashable(item);
   }
 }
+
+// What looking for a key or for a text costs at worst.
+inline std::uint64_t lookup_steps(const Dict& dict, const Value& key) { return key.is_string() ? 1 : 1 + dict.entries.size() / 8; }
+inline std::uint64_t search_steps(std::size_t text, std::size_t wanted) { return 1 + text / 64 * (1 + wanted / 64); }
 
 // --- collections -----------------------------------------------------------------------------------------------------
 
@@ -253,7 +263,7 @@ inline std::vector<Value> items_of(Budget& budget, const Value& value) {
 }
 
 inline Value make_list(Budget& budget, std::vector<Value> items, ListKind kind = ListKind::list) {
-  budget.build(items.size() * sizeof(Value) + sizeof(List));
+  budget.build(items.size() * sizeof(Value) + 2 * sizeof(List));
   return Value(List(std::move(items), kind));
 }
 
@@ -262,10 +272,12 @@ inline Value make_tuple(Budget& budget, std::vector<Value> items) { return make_
 inline bool contains(Budget& budget, const Value& container, const Value& item) {
   if (container.is_string()) {
     if (!item.is_string()) fail("'in <string>' requires string as left operand, not " + std::string(item.type_name()));
+    budget.step(search_steps(container.as_text().size(), item.as_text().size()));
     return container.as_text().view().find(item.as_text().view()) != std::string_view::npos;
   }
   if (container.is_dict()) {
     check_hashable(item);
+    budget.step(lookup_steps(container.as_dict(), item));
     return container.as_dict().find(item) != nullptr;
   }
   if (!iterable(container)) fail("argument of type " + quoted_type(container) + " is not iterable");

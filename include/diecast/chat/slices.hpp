@@ -79,8 +79,8 @@ inline Value slice_of(Budget& budget, const Value& value, const Value& start, co
     for (std::int64_t i = 0; i < bounds.count; ++i) part.push_back(items[static_cast<std::size_t>(bounds.start + i * bounds.step)]);
     return make_list(budget, std::move(part), value.is_list(ListKind::list) || value.is_list(ListKind::range) ? ListKind::list : ListKind::tuple);
   }
-  // Jinja asks for the item first and for nothing when that fails.
-  return Value::undefined(std::string(value.type_name()) + " object has no slices");
+  if (value.is_dict()) fail("unhashable type: 'slice'");
+  fail(quoted_type(value) + " object is not subscriptable");
 }
 
 }  // namespace diecast::chat

@@ -16,6 +16,21 @@
 
 namespace diecast::chat {
 
+// For HTML, as markupsafe does it.
+inline Text escaped_text(Budget& budget, const Text& text) {
+  TextBuilder out(budget);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text.view()[at];
+    const std::string_view to = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&#34;" : c == '\'' ? "&#39;" : "";
+    if (to.empty()) {
+      out.add(text, at, at + 1);
+    } else {
+      out.add(to, text.any_typed(at, at + 1));
+    }
+  }
+  return out.take().as_markup();
+}
+
 // --- cutting ---------------------------------------------------------------------------------------------------------
 
 enum class Side : std::uint8_t { left, right, both };
@@ -64,7 +79,7 @@ inline std::vector<Value> split_at_space(Budget& budget, const Text& text, std::
   std::size_t at = skip_space(bytes, 0, bytes.size());
   while (at < bytes.size()) {
     if (most >= 0 && static_cast<std::int64_t>(splitter.parts.size()) == most) {
-      splitter.add(at, skip_space_back(bytes, at, bytes.size()));
+      splitter.add(at, bytes.size());
       break;
     }
     std::size_t end = at;
@@ -81,7 +96,7 @@ inline std::vector<Value> rsplit_at_space(Budget& budget, const Text& text, std:
   std::size_t end = skip_space_back(bytes, 0, bytes.size());
   while (end > 0) {
     if (most >= 0 && static_cast<std::int64_t>(splitter.parts.size()) == most) {
-      splitter.add(skip_space(bytes, 0, end), end);
+      splitter.add(0, end);
       break;
     }
     std::size_t begin = end;
@@ -94,6 +109,7 @@ inline std::vector<Value> rsplit_at_space(Budget& budget, const Text& text, std:
 
 inline std::vector<Value> split_at(Budget& budget, const Text& text, std::string_view separator, std::int64_t most) {
   if (separator.empty()) fail("empty separator");
+  budget.step(search_steps(text.size(), separator.size()));
   Splitter splitter(budget, text);
   std::size_t begin = 0;
   while (most < 0 || static_cast<std::int64_t>(splitter.parts.size()) < most) {
@@ -108,6 +124,7 @@ inline std::vector<Value> split_at(Budget& budget, const Text& text, std::string
 
 inline std::vector<Value> rsplit_at(Budget& budget, const Text& text, std::string_view separator, std::int64_t most) {
   if (separator.empty()) fail("empty separator");
+  budget.step(search_steps(text.size(), separator.size()));
   Splitter splitter(budget, text);
   std::size_t end = text.size();
   while (most < 0 || static_cast<std::int64_t>(splitter.parts.size()) < most) {
@@ -145,6 +162,7 @@ inline std::vector<Value> split_lines(Budget& budget, const Text& text, bool kee
 
 // `most` replacements, all if negative. An empty `from` stands between all characters.
 inline Text replace(Budget& budget, const Text& text, std::string_view from, const Text& to, std::int64_t most) {
+  budget.step(search_steps(text.size(), from.size()));
   TextBuilder out(budget);
   std::size_t begin = 0;
   if (from.empty()) {

@@ -90,7 +90,7 @@ inline bool is_callable(const Value& value) { return value.is_undefined() || (va
 inline bool is_sequence(const Value& value) {
   return value.is_undefined() || value.is_string() || value.is_dict() || (value.is_list() && value.as_list().kind <= ListKind::group);
 }
-inline bool is_escaped(const Value&) { return false; }
+inline bool is_escaped(const Value& value) { return value.is_string() && value.as_text().is_markup(); }
 
 inline constexpr std::array tests{TestEntry{"!=", compare_test<Operator::ne>},
                                   TestEntry{"boolean", plain_test<is_boolean>},

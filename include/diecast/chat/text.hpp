@@ -58,6 +58,14 @@ class Text {
     return part;
   }
 
+  // Marked by the filters `safe` and `escape`.
+  bool is_markup() const noexcept { return markup_; }
+  Text as_markup() const {
+    Text marked = *this;
+    marked.markup_ = true;
+    return marked;
+  }
+
   PromptText to_prompt() && { return {std::move(bytes_), std::move(typed_)}; }
 
  private:
@@ -76,6 +84,7 @@ class Text {
   }
 
   std::string bytes_;
+  bool markup_ = false;
   std::vector<Range> typed_;  // ascending, disjoint, not touching, not empty
 };
 

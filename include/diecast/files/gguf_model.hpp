@@ -12,6 +12,7 @@
 #include <diecast/files/gguf_tokenizer.hpp>
 #include <diecast/files/gguf_weights.hpp>
 #include <diecast/files/model.hpp>
+#include <diecast/spec/check.hpp>
 
 namespace diecast {
 
@@ -23,6 +24,11 @@ inline Model read_gguf(const Gguf& file, const AcceptModel& accept = {}) {
   if (file.tensors().empty()) file.fail("the file has no tensors: it holds a vocabulary only");
   GgufTensors tensors(file);
   model.spec = read_gguf_spec(file, tensors);
+  try {
+    check_file(model.spec);
+  } catch (const Error& impossible) {
+    file.fail(impossible.what());
+  }
   model.weights = read_gguf_weights(file, tensors, model.spec);
   tensors.refuse_leftovers(model.architecture);
   model.tokenizer = read_gguf_tokenizer(file);

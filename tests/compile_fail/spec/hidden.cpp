@@ -1,0 +1,13 @@
+// expect: hidden must be at least 1 and at most 2^24
+#include <diecast/spec/check.hpp>
+
+#include "right.hpp"
+
+struct Wrong {
+  static constexpr diecast::Spec spec = [] {
+    diecast::Spec s = right;
+    s.hidden = 0;
+    return s;
+  }();
+};
+static_assert(diecast::possible<Wrong>);

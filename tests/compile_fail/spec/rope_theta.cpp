@@ -1,0 +1,13 @@
+// expect: rope theta must be positive and finite
+#include <diecast/spec/check.hpp>
+
+#include "right.hpp"
+
+struct Wrong {
+  static constexpr diecast::Spec spec = [] {
+    diecast::Spec s = right;
+    s.position = diecast::Rope{.theta = 0};
+    return s;
+  }();
+};
+static_assert(diecast::possible<Wrong>);
