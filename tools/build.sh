@@ -48,8 +48,8 @@ configure() {
   waiting "preparing the build" no_detail "$log" cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release '-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG' -DDIECAST_TESTS=OFF
 }
 
-compile() {
-  NINJA_STATUS='[%f/%t] ' waiting "compiling $label" ninja_counter "$log" cmake --build "$build" --target "$target" -j "$(jobs_that_fit)"
+compile() {  # not by cmake --build, which would leave ninja behind when it is killed
+  NINJA_STATUS='[%f/%t] ' waiting "compiling $label" ninja_counter "$log" ninja -C "$build" -j "$(jobs_that_fit)" "$target"
 }
 compile_failed() {
   if grep -q 'No space left on device' "$log"; then mend "the disk of $build is full"; fi

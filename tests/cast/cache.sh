@@ -65,7 +65,7 @@ for signal in TERM INT HUP KILL; do
   code=0; wait "$victim" 2>/dev/null || code=$?
   if [[ $code != $((128 + $(kill -l $signal))) ]]; then problem "after $signal the status was $code"; fi
   if ((SECONDS - began > 2)); then problem "after $signal it took $((SECONDS - began)) s to end"; fi
-  if [[ $signal != KILL ]] && kill -0 "$(<started)" 2>/dev/null; then problem "after $signal pip still runs"; fi
+  if [[ $signal != KILL ]] && runs "$(<started)"; then problem "after $signal pip still runs"; fi
   if [[ -e $toy ]]; then problem "half a file after $signal"; fi
   rm pip; cast toy Hi; expect_toy
 done

@@ -8,7 +8,7 @@ cast tiny Hi; expect_status 0; expect_last "engine: $engine"; expect_count compi
 printf '#!/bin/sh\necho "$0 $*" >>"%s/ran"\nexit 1\n' "$lab" | tee bin/cmake bin/ninja >/dev/null
 mv bin/dpkg-query kept; cp bin/cmake bin/dpkg-query; chmod +x bin/cmake bin/ninja bin/dpkg-query
 cast tiny Hi; expect_status 0; expect_count ran 0
-best=99999  # of ten: the machine may have other work
+best=99999  # of ten, and with room: the machine may have other work (alone it is 30)
 for _ in 1 2 3 4 5 6 7 8 9 10; do
   begin=${EPOCHREALTIME/./}
   cast tiny Hi
@@ -16,7 +16,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
   if ((took < best)); then best=$took; fi
 done
 echo "a second run takes $best ms"
-if ((best > 300)); then problem "a second run takes $best ms"; fi
+if ((best > 1000)); then problem "a second run takes $best ms"; fi
 rm bin/cmake bin/ninja; mv kept bin/dpkg-query
 
 # A changed source is compiled again; a file that no engine is made of is not.
@@ -40,11 +40,12 @@ cast nobody; expect_sentence 1 "the project has no program engine_nobody"
 
 # Killed while it compiles.
 for signal in TERM KILL; do
-  rm -f compilations; echo 2 >slow; echo $signal >"$project/source.txt"
+  rm -f compilations; echo 4 >slow; echo $signal >"$project/source.txt"
   setsid "$project/cast" tiny Hi >/dev/null 2>killed </dev/null &
   victim=$!
-  for _ in $(seq 100); do if [[ -f compilations ]]; then break; fi; sleep 0.05; done
+  for _ in $(seq 100); do if [[ -s compilations ]]; then break; fi; sleep 0.05; done
   kill -$signal $victim; wait $victim 2>/dev/null || true
+  if [[ $signal == TERM ]] && runs "$(tail -n 1 compilations)"; then problem "the compiler still runs"; fi
   rm slow; cast tiny Hi; expect_status 0; expect_last "engine: $engine"
 done
 # A kill in the middle of CMake leaves half a cache.

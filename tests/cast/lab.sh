@@ -51,7 +51,7 @@ endforeach()
 END
 echo 1 >"$project/source.txt"
 cat >"$project/compile" <<'END'
-echo compiled >>"$LAB/compilations"
+echo $$ >>"$LAB/compilations"
 if [ -f "$LAB/slow" ]; then sleep "$(cat "$LAB/slow")"; fi
 if [ -f "$LAB/broken" ]; then echo "error: $(cat "$LAB/broken")"; exit 1; fi
 mkdir -p "${1%/*}"
@@ -113,6 +113,7 @@ expect_sentence() {  # STATUS WORDS: one line on stderr, nothing on stdout
   if [[ $(tail -n +1 "$lab/err" | wc -l) != 1 || -s $lab/out ]]; then problem "not one sentence: $err $out"; fi
 }
 expect_last() { if [[ $(tail -n 1 "$lab/err") != "$1" ]]; then problem "stderr ends otherwise: $err"; fi; }
+runs() { [[ -r /proc/$1/stat && $(cut -d ' ' -f 3 "/proc/$1/stat" 2>/dev/null) != [ZX] ]]; }  # PID; not one that nobody has buried yet
 count() { if [[ -f $1 ]]; then wc -l <"$1"; else echo 0; fi; }
 expect_count() { if [[ $(count "$lab/$1") != "$2" ]]; then problem "$(count "$lab/$1") $1, not $2"; fi; }
 expect_clean_cache() {  # nothing but the files at their places, locks and logs
