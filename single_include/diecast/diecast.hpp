@@ -11225,9 +11225,10 @@ class ByteLevelBpe final : public Tokenizer {
   bool strips_first_space() const override { return false; }
 
  private:
-  static std::vector<AddedToken> tokens_where(const std::vector<AddedToken>& added, bool normalized) {
+  std::vector<AddedToken> tokens_where(const std::vector<AddedToken>& added, bool normalized) const {
     std::vector<AddedToken> chosen;
-    for (const AddedToken& token : added) {
+    for (AddedToken token : added) {
+      token.special = is_control(token.id);
       if (token.normalized == normalized) chosen.push_back(token);
     }
     return chosen;
@@ -11274,7 +11275,7 @@ class ByteLevelBpe final : public Tokenizer {
       bytes_[id] = spelled ? std::move(*spelled) : tables.pieces[id];
     }
     for (const AddedToken& token : tables.added) {
-      if (!token.special) bytes_[static_cast<std::size_t>(token.id)] = token.content;
+      if (!is_control(token.id)) bytes_[static_cast<std::size_t>(token.id)] = token.content;
     }
     ids_.reserve(bytes_.size());
     byte_ids_.fill(-1);

@@ -46,14 +46,93 @@ inline std::string with_space_symbols(std::string_view piece) {
   return out;
 }
 
+// Which ids the file calls control tokens, whatever their type.
+inline std::vector<bool> special_ids(const TokenizerTables& tables) {
+  std::vector<bool> special;
+  for (const AddedToken& token : tables.added) {
+    if (!token.special || token.id < 0) continue;
+    const auto id = static_cast<std::size_t>(token.id);
+    if (id >= special.size() && id < (std::size_t{1} << 24)) special.resize(id + 1);
+    if (id < special.size()) special[id] = true;
+  }
+  return special;
+}
+
+inline std::optional<std::uint64_t> take_varint(std::string_view& in) {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; shift < 64 && !in.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(in.front());
+    in.remove_prefix(1);
+    value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
+    if (byte < 0x80) return value;
+  }
+  return std::nullopt;
+}
+
+// The bytes of one field, taken off the front: its number, and its value (a varint's, or what a length announces).
+struct Field {
+  std::uint64_t number{}, varint{};
+  std::string_view content{}, whole{};  // content: after the length; whole: with tag and length
+};
+inline std::optional<Field> take_field(std::string_view& in) {
+  const std::string_view before = in;
+  const auto tag = take_varint(in);
+  if (!tag) return std::nullopt;
+  Field field{.number = *tag >> 3};
+  const std::uint64_t type = *tag & 7;
+  std::optional<std::uint64_t> size = type == 1 ? 8 : type == 5 ? 4 : 0;
+  if (type == 0 || type == 2) {
+    const auto value = take_varint(in);
+    if (!value) return std::nullopt;
+    if (type == 0) field.varint = *value;
+    else size = *value;
+  } else if (type != 1 && type != 5) {
+    return std::nullopt;
+  }
+  if (*size > in.size()) return std::nullopt;
+  field.content = in.substr(0, static_cast<std::size_t>(*size));
+  in.remove_prefix(static_cast<std::size_t>(*size));
+  field.whole = before.substr(0, before.size() - in.size());
+  return field;
+}
+
+// A tokenizer.model in which the ids of `special` are control pieces: Gemma's calls its turn markers user-defined, and the library would
+// find those in typed text. The unknown piece and bytes stay what they are. What cannot be read is left for the library to refuse.
+inline std::string with_control_pieces(std::string_view model, const std::vector<bool>& special) {
+  std::string out;
+  std::size_t id = 0;
+  while (!model.empty()) {
+    const auto field = take_field(model);
+    if (!field) return out += model;
+    const bool is_special = field->number == 1 && id < special.size() && special[id];
+    if (field->number == 1) ++id;
+    std::uint64_t kind = 1;
+    for (std::string_view piece = is_special ? field->content : std::string_view(); !piece.empty();) {
+      const auto part = take_field(piece);
+      if (!part) break;
+      if (part->number == 3) kind = part->varint;
+    }
+    if (!is_special || kind == static_cast<std::uint64_t>(TokenKind::unknown) || kind == static_cast<std::uint64_t>(TokenKind::byte)) {
+      out += field->whole;
+      continue;
+    }
+    std::string piece(field->content);
+    put_number(piece, 3, static_cast<std::uint64_t>(TokenKind::control));
+    put_text(out, 1, piece);
+  }
+  return out;
+}
+
 // The model that a GGUF file of the kind "llama" means: byte-pair encoding by scores, no normalisation, spaces kept.
 inline std::string model(const TokenizerTables& tables) {
   std::string out;
   std::string message;
   bool byte_fallback = false;
+  const std::vector<bool> special = special_ids(tables);
   for (std::size_t id = 0; id < tables.pieces.size(); ++id) {
     TokenKind kind = tables.kinds.empty() ? TokenKind::normal : tables.kinds[id];
     if (tables.unknown == static_cast<int>(id)) kind = TokenKind::unknown;  // Gemma's file calls it a control token
+    else if (id < special.size() && special[id] && kind != TokenKind::byte && kind != TokenKind::unknown) kind = TokenKind::control;
     byte_fallback = byte_fallback || kind == TokenKind::byte;
     message.clear();  // pieces = 1
     // Converters to GGUF write spaces into user-defined pieces where the model has its space symbol.
@@ -139,7 +218,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   bool load(const TokenizerTables& tables) {
     const bool own = tables.sentencepiece_model.empty();
     if (own) check_tables(tables);
-    const std::string model = own ? sentencepiece_proto::model(tables) : tables.sentencepiece_model;
+    const std::string model = own ? sentencepiece_proto::model(tables)
+                                  : sentencepiece_proto::with_control_pieces(tables.sentencepiece_model, sentencepiece_proto::special_ids(tables));
     try {
       bool prefix = tables.add_space_prefix.value_or(true);
       if (!own && !tables.add_space_prefix) {  // the model knows; what it does shows it
@@ -204,6 +284,16 @@ class SentencePieceTokenizer final : public Tokenizer {
         }
       }
     }
+    // Text may become the unknown piece or a byte, so these are no control tokens, though files list <unk> among the markers.
+    const auto unknown = static_cast<std::size_t>(processor_.unk_id());
+    all.kinds.at(unknown) = TokenKind::unknown;
+    for (AddedToken& token : all.added) {
+      if (token.id < 0 || static_cast<std::size_t>(token.id) >= all.pieces.size()) continue;  // refused by the vocabulary
+      if (static_cast<std::size_t>(token.id) == unknown) token.special = false;
+      if (token.special && all.kinds[static_cast<std::size_t>(token.id)] == TokenKind::byte) {
+        throw Error("the added token \"" + token.content + "\" is special, but its id " + std::to_string(token.id) + " is that of a byte");
+      }
+    }
     kinds_ = all.kinds;
     all.bos = tables.bos;
     all.eos = tables.eos;
@@ -213,9 +303,10 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
   // The library finds the user-defined pieces of a vocabulary that it was given here; of a tokenizer.model's we do not know which are.
-  static std::vector<AddedToken> matched_here(const TokenizerTables& tables) {
+  std::vector<AddedToken> matched_here(const TokenizerTables& tables) const {
     std::vector<AddedToken> chosen;
-    for (const AddedToken& token : tables.added) {
+    for (AddedToken token : tables.added) {
+      token.special = token.special || vocabulary_.is_control(token.id);
       if (token.special || !tables.sentencepiece_model.empty()) chosen.push_back(token);
     }
     return chosen;
