@@ -43,10 +43,10 @@ Vector<float> random_vector(std::mt19937& random, Eigen::Index size) {
   return x;
 }
 
-void check_product(Line& line, std::mt19937& random, const reference::Linear<float>& linear, const reference::Linear<double>& exact, int threads) {
+void check_product(Line& line, std::mt19937& random, const reference::Linear<float>& linear, const reference::Linear<double>& exact, reference::Workers& workers) {
   const Vector<float> x = random_vector(random, linear.weight.cols());
-  const Matrix<float> y = reference::multiply<float>(x.transpose(), linear, threads);
-  const Matrix<double> z = reference::multiply<double>(x.cast<double>().transpose(), exact, threads);
+  const Matrix<float> y = reference::multiply<float>(x.transpose(), linear, workers);
+  const Matrix<double> z = reference::multiply<double>(x.cast<double>().transpose(), exact, workers);
   const Vector<double> size = exact.weight.cwiseAbs() * x.cast<double>().cwiseAbs();
   for (Eigen::Index i = 0; i < y.cols(); ++i) {
     const double bias = exact.bias.size() > 0 ? std::abs(exact.bias[i]) : 0;
@@ -136,6 +136,7 @@ Line check_model(const CommonOptions& common, const Model& model) {
 std::vector<Line> check_operations(const Model& model, int threads) {
   const reference::Parameters<float> p(model.spec, model.weights, threads);
   const reference::Parameters<double> exact(model.spec, model.weights, threads);
+  reference::Workers workers(threads);
   std::mt19937 random(1);
   Line norm{.operation = "norm"}, qkv{.operation = "q, k, v"}, rope{.operation = "rope"}, attention{.operation = "attention"};
   Line output{.operation = "attention output"}, up{.operation = "gate, up"}, down{.operation = "down"}, head{.operation = "head"};
@@ -144,19 +145,19 @@ std::vector<Line> check_operations(const Model& model, int threads) {
     const auto& truth = exact.layers[i];
     check_norm(norm, random, p.spec.norm, layer.attention_norm, truth.attention_norm);
     check_norm(norm, random, p.spec.norm, layer.mlp_norm, truth.mlp_norm);
-    check_product(qkv, random, layer.q, truth.q, threads);
-    check_product(qkv, random, layer.k, truth.k, threads);
-    check_product(qkv, random, layer.v, truth.v, threads);
-    check_product(output, random, layer.output, truth.output, threads);
-    if (layer.mlp.gate) check_product(up, random, *layer.mlp.gate, *truth.mlp.gate, threads);
-    check_product(up, random, layer.mlp.up, truth.mlp.up, threads);
-    check_product(down, random, layer.mlp.down, truth.mlp.down, threads);
+    check_product(qkv, random, layer.q, truth.q, workers);
+    check_product(qkv, random, layer.k, truth.k, workers);
+    check_product(qkv, random, layer.v, truth.v, workers);
+    check_product(output, random, layer.output, truth.output, workers);
+    if (layer.mlp.gate) check_product(up, random, *layer.mlp.gate, *truth.mlp.gate, workers);
+    check_product(up, random, layer.mlp.up, truth.mlp.up, workers);
+    check_product(down, random, layer.mlp.down, truth.mlp.down, workers);
     check_attention(attention, random, p.spec.attention);
   }
   if (const auto* positions = std::get_if<Rope>(&p.spec.position)) check_rope(rope, random, *positions, p.spec.attention.head_dim, p.spec.context);
   check_norm(norm, random, p.spec.norm, p.final_norm, exact.final_norm);
   const bool own = p.head.size() > 0;
-  check_product(head, random, {own ? p.head : p.embedding, p.head_bias}, {own ? exact.head : exact.embedding, exact.head_bias}, threads);
+  check_product(head, random, {own ? p.head : p.embedding, p.head_bias}, {own ? exact.head : exact.embedding, exact.head_bias}, workers);
   std::vector<Line> lines{norm, qkv, rope, attention, output, up, down, head};
   std::erase_if(lines, [](const Line& line) { return line.count == 0; });
   return lines;

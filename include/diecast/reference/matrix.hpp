@@ -9,7 +9,7 @@
 
 #include <diecast/files/decode.hpp>
 #include <diecast/files/weights.hpp>
-#include <diecast/reference/parallel.hpp>
+#include <diecast/reference/workers.hpp>
 
 namespace diecast::reference {
 
@@ -26,11 +26,11 @@ ConstRow<Real> row_of(const Matrix<Real>& matrix, Eigen::Index row) {
 }
 
 template <class Real>
-Matrix<Real> decode_matrix(const Tensor& tensor, int threads) {  // [rows, cols]
+Matrix<Real> decode_matrix(const Tensor& tensor, Workers& workers) {  // [rows, cols]
   Matrix<Real> matrix(tensor.rows, tensor.cols);
   constexpr int rows_a_piece = 64;
   const auto pieces = static_cast<int>((tensor.rows + rows_a_piece - 1) / rows_a_piece);
-  parallel_for(pieces, threads, [&](int piece) {
+  workers.run(pieces, [&](int piece) {
     std::vector<float> decoded(static_cast<std::size_t>(tensor.cols));
     const Eigen::Index end = std::min<Eigen::Index>(tensor.rows, Eigen::Index{piece + 1} * rows_a_piece);
     for (Eigen::Index row = Eigen::Index{piece} * rows_a_piece; row < end; ++row) {
@@ -43,7 +43,8 @@ Matrix<Real> decode_matrix(const Tensor& tensor, int threads) {  // [rows, cols]
 
 template <class Real>
 Vector<Real> decode_vector(const Tensor& tensor) {  // [cols]
-  return decode_matrix<Real>(tensor, 1).row(0).transpose();
+  Workers alone(1);
+  return decode_matrix<Real>(tensor, alone).row(0).transpose();
 }
 
 template <class Real>
@@ -53,17 +54,17 @@ struct Linear {
 };
 
 template <class Real>
-Linear<Real> decode_linear(const LinearWeights& weights, int threads) {
-  return {decode_matrix<Real>(weights.weight, threads), weights.bias ? decode_vector<Real>(*weights.bias) : Vector<Real>()};
+Linear<Real> decode_linear(const LinearWeights& weights, Workers& workers) {
+  return {decode_matrix<Real>(weights.weight, workers), weights.bias ? decode_vector<Real>(*weights.bias) : Vector<Real>()};
 }
 
 // x W^T + b
 template <class Real>
-Matrix<Real> multiply(const Matrix<Real>& x, const Matrix<Real>& weight, const Vector<Real>& bias, int threads) {  // [tokens, in] -> [tokens, out]
+Matrix<Real> multiply(const Matrix<Real>& x, const Matrix<Real>& weight, const Vector<Real>& bias, Workers& workers) {  // [tokens, in] -> [tokens, out]
   Matrix<Real> y(x.rows(), weight.rows());
   constexpr int rows_a_piece = 48;
   const auto pieces = static_cast<int>((weight.rows() + rows_a_piece - 1) / rows_a_piece);
-  parallel_for(pieces, threads, [&](int piece) {
+  workers.run(pieces, [&](int piece) {
     const Eigen::Index first = Eigen::Index{piece} * rows_a_piece;
     const Eigen::Index rows = std::min<Eigen::Index>(rows_a_piece, weight.rows() - first);
     Vector<Real> out(rows);
@@ -77,8 +78,8 @@ Matrix<Real> multiply(const Matrix<Real>& x, const Matrix<Real>& weight, const V
 }
 
 template <class Real>
-Matrix<Real> multiply(const Matrix<Real>& x, const Linear<Real>& linear, int threads) {
-  return multiply(x, linear.weight, linear.bias, threads);
+Matrix<Real> multiply(const Matrix<Real>& x, const Linear<Real>& linear, Workers& workers) {
+  return multiply(x, linear.weight, linear.bias, workers);
 }
 
 }  // namespace diecast::reference

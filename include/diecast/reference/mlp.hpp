@@ -32,16 +32,16 @@ struct MlpWeights {
 };
 
 template <class Real>
-Matrix<Real> mlp(const Mlp& spec, const MlpWeights<Real>& weights, const Matrix<Real>& x, int threads) {  // [tokens, hidden] -> [tokens, hidden]
+Matrix<Real> mlp(const Mlp& spec, const MlpWeights<Real>& weights, const Matrix<Real>& x, Workers& workers) {  // [tokens, hidden] -> [tokens, hidden]
   const Activation activation = std::visit([](const auto& part) { return part.activation; }, spec);
-  Matrix<Real> inner = multiply(x, weights.up, threads);
+  Matrix<Real> inner = multiply(x, weights.up, workers);
   if (weights.gate) {
-    const Matrix<Real> gate = multiply(x, *weights.gate, threads);
+    const Matrix<Real> gate = multiply(x, *weights.gate, workers);
     for (Eigen::Index i = 0; i < inner.size(); ++i) inner.data()[i] *= activate(activation, gate.data()[i]);
   } else {
     for (Eigen::Index i = 0; i < inner.size(); ++i) inner.data()[i] = activate(activation, inner.data()[i]);
   }
-  return multiply(inner, weights.down, threads);
+  return multiply(inner, weights.down, workers);
 }
 
 }  // namespace diecast::reference

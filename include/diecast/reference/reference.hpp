@@ -43,30 +43,31 @@ struct Parameters {
 
   Parameters(const Spec& of, const Weights& weights, int with_threads) : spec(of), threads(with_threads) {
     check_file(spec);
-    embedding = decode_matrix<Real>(weights.embedding, threads);
-    if (weights.position) position = decode_matrix<Real>(*weights.position, threads);
-    for (const LayerWeights& layer : weights.layers) layers.push_back(decode_layer(layer));
+    Workers workers(threads);
+    embedding = decode_matrix<Real>(weights.embedding, workers);
+    if (weights.position) position = decode_matrix<Real>(*weights.position, workers);
+    for (const LayerWeights& layer : weights.layers) layers.push_back(decode_layer(layer, workers));
     final_norm = decode_norm<Real>(weights.final_norm);
-    if (weights.head) head = decode_matrix<Real>(*weights.head, threads);
+    if (weights.head) head = decode_matrix<Real>(*weights.head, workers);
     if (weights.head_bias) head_bias = decode_vector<Real>(*weights.head_bias);
   }
 
  private:
-  LayerParameters<Real> decode_layer(const LayerWeights& layer) const {
+  static LayerParameters<Real> decode_layer(const LayerWeights& layer, Workers& workers) {
     LayerParameters<Real> p;
     p.attention_norm = decode_norm<Real>(layer.attention_norm);
     p.mlp_norm = decode_norm<Real>(layer.mlp_norm);
-    p.q = decode_linear<Real>(layer.q, threads);
-    p.k = decode_linear<Real>(layer.k, threads);
-    p.v = decode_linear<Real>(layer.v, threads);
-    p.output = decode_linear<Real>(layer.output, threads);
+    p.q = decode_linear<Real>(layer.q, workers);
+    p.k = decode_linear<Real>(layer.k, workers);
+    p.v = decode_linear<Real>(layer.v, workers);
+    p.output = decode_linear<Real>(layer.output, workers);
     if (layer.q_norm) p.q_norm = decode_vector<Real>(*layer.q_norm);
     if (layer.k_norm) p.k_norm = decode_vector<Real>(*layer.k_norm);
     if (layer.after_attention) p.after_attention = decode_norm<Real>(*layer.after_attention);
     if (layer.after_mlp) p.after_mlp = decode_norm<Real>(*layer.after_mlp);
-    if (layer.gate) p.mlp.gate = decode_linear<Real>(*layer.gate, threads);
-    p.mlp.up = decode_linear<Real>(layer.up, threads);
-    p.mlp.down = decode_linear<Real>(layer.down, threads);
+    if (layer.gate) p.mlp.gate = decode_linear<Real>(*layer.gate, workers);
+    p.mlp.up = decode_linear<Real>(layer.up, workers);
+    p.mlp.down = decode_linear<Real>(layer.down, workers);
     return p;
   }
 };
@@ -91,7 +92,7 @@ template <class Real>
 class ReferenceContext final : public Context {
  public:
   ReferenceContext(std::shared_ptr<const Parameters<Real>> parameters, int tokens)
-      : parameters_(std::move(parameters)), table_(tokens), kv_width_(spec().attention.kv_heads * spec().attention.head_dim) {
+      : parameters_(std::move(parameters)), table_(tokens), workers_(parameters_->threads), kv_width_(spec().attention.kv_heads * spec().attention.head_dim) {
     const auto values = static_cast<std::size_t>(table_.capacity()) * static_cast<std::size_t>(kv_width_) * static_cast<std::size_t>(spec().layers);
     keys_ = std::make_unique_for_overwrite<Real[]>(values);  // memory is touched only where tokens come to lie
     values_ = std::make_unique_for_overwrite<Real[]>(values);
@@ -117,7 +118,6 @@ class ReferenceContext final : public Context {
 
  private:
   const Spec& spec() const { return parameters_->spec; }
-  int threads() const { return parameters_->threads; }
 
   // Step 3.
   Matrix<Real> embed(std::span<const Row> rows) const {  // -> [tokens, hidden]
@@ -137,7 +137,7 @@ class ReferenceContext final : public Context {
     Matrix<Real> attended = attention(layer, rows, normalise(spec().norm, p.attention_norm, hidden));
     if (p.after_attention) attended = normalise(spec().norm, *p.after_attention, attended);
     hidden += attended;
-    Matrix<Real> mixed = mlp(spec().mlp, p.mlp, normalise(spec().norm, p.mlp_norm, hidden), threads());
+    Matrix<Real> mixed = mlp(spec().mlp, p.mlp, normalise(spec().norm, p.mlp_norm, hidden), workers_);
     if (p.after_mlp) mixed = normalise(spec().norm, *p.after_mlp, mixed);
     hidden += mixed;
   }
@@ -145,9 +145,9 @@ class ReferenceContext final : public Context {
   Matrix<Real> attention(int layer, std::span<const Row> rows, const Matrix<Real>& x) {  // [tokens, hidden] -> [tokens, hidden]
     const LayerParameters<Real>& p = parameters_->layers[static_cast<std::size_t>(layer)];
     const LayerView& view = views_[static_cast<std::size_t>(layer)];
-    Matrix<Real> q = multiply(x, p.q, threads());  // [tokens, heads * head_dim]
-    Matrix<Real> k = multiply(x, p.k, threads());  // [tokens, kv_heads * head_dim]
-    const Matrix<Real> v = multiply(x, p.v, threads());
+    Matrix<Real> q = multiply(x, p.q, workers_);  // [tokens, heads * head_dim]
+    Matrix<Real> k = multiply(x, p.k, workers_);  // [tokens, kv_heads * head_dim]
+    const Matrix<Real> v = multiply(x, p.v, workers_);
     for (Eigen::Index token = 0; token < x.rows(); ++token) {
       const Row& row = rows[static_cast<std::size_t>(token)];
       prepare_heads(q.data() + token * q.cols(), spec().attention.heads, p.q_norm, view, row.position);
@@ -157,8 +157,8 @@ class ReferenceContext final : public Context {
     }
     const int heads = spec().attention.heads;
     Matrix<Real> out(x.rows(), q.cols());
-    parallel_for(static_cast<int>(x.rows()) * heads, threads(), [&](int i) { attend_head(layer, rows[static_cast<std::size_t>(i / heads)], i % heads, q, i / heads, out); });
-    return multiply(out, p.output, threads());
+    workers_.run(static_cast<int>(x.rows()) * heads, [&](int i) { attend_head(layer, rows[static_cast<std::size_t>(i / heads)], i % heads, q, i / heads, out); });
+    return multiply(out, p.output, workers_);
   }
 
   // QK-norm and RoPE, on every head of one token.
@@ -194,7 +194,7 @@ class ReferenceContext final : public Context {
       if (rows[static_cast<std::size_t>(token)].logits) last.row(next++) = hidden.row(token);
     const Matrix<Real> normal = normalise(spec().norm, parameters_->final_norm, last);
     const Matrix<Real>& weight = parameters_->head.size() > 0 ? parameters_->head : parameters_->embedding;
-    Matrix<Real> logits = multiply(normal, weight, parameters_->head_bias, threads());  // [asked, vocab]
+    Matrix<Real> logits = multiply(normal, weight, parameters_->head_bias, workers_);  // [asked, vocab]
     if (spec().logit_soft_cap) {
       const Real cap = static_cast<Real>(*spec().logit_soft_cap);
       for (Eigen::Index i = 0; i < logits.size(); ++i) logits.data()[i] = cap * std::tanh(logits.data()[i] / cap);
@@ -211,6 +211,7 @@ class ReferenceContext final : public Context {
 
   std::shared_ptr<const Parameters<Real>> parameters_;
   BlockTable table_;
+  Workers workers_;
   int kv_width_;
   std::unique_ptr<Real[]> keys_, values_;  // [layers, slots, kv_heads * head_dim]
   std::vector<LayerView> views_;
