@@ -130,7 +130,7 @@ inline std::string digest_of(const TokenizerTables& tables) {
   digest.text(tables.sentencepiece_model);
   digest.number(std::int64_t{tables.ignore_merges});
   for (const auto& id : {tables.bos, tables.eos, tables.unknown, tables.pad}) digest.optional(id);
-  for (const auto& flag : {tables.add_bos, tables.add_eos, tables.add_space_prefix}) digest.optional(flag);
+  for (const auto& flag : {tables.add_bos, tables.add_eos, tables.add_space_prefix, tables.legacy}) digest.optional(flag);
   return digest.hex();
 }
 

@@ -9,39 +9,99 @@
 
 #include <Eigen/Core>
 
-// ---- diecast/reference/parallel.hpp
-// Work shared between threads, in pieces that do not depend on the number of threads: the same bits for any.
+// ---- diecast/reference/workers.hpp
+// Threads that share work in pieces which do not depend on their number: the same bits for any. They spin briefly for the next work,
+// then sleep, so an idle engine uses no CPU; and the caller never waits for a thread that has not begun: it does the pieces itself.
 
 #include <atomic>
 #include <exception>
+#include <mutex>
 #include <thread>
 
 namespace diecast::reference {
 
-// Calls work(i) once for each i in [0, count).
-template <class Work>
-void parallel_for(int count, int threads, const Work& work) {
-  if (threads <= 1 || count <= 1) {
-    for (int i = 0; i < count; ++i) work(i);
-    return;
+class Workers {
+ public:
+  explicit Workers(int threads) {
+    for (int i = 1; i < threads; ++i) helpers_.emplace_back([this](std::stop_token stop) { serve(stop); });
   }
-  std::atomic<int> next{0};
-  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(threads));
-  const auto run = [&](std::size_t self) {
-    try {
-      for (int i = next.fetch_add(1, std::memory_order_relaxed); i < count; i = next.fetch_add(1, std::memory_order_relaxed)) work(i);
-    } catch (...) {
-      errors[self] = std::current_exception();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+  ~Workers() {
+    for (auto& helper : helpers_) helper.request_stop();
+    epoch_.fetch_add(1, std::memory_order_release);
+    epoch_.notify_all();
+  }
+
+  // Calls work(i) once for each i in [0, count), on any of the threads; the first exception comes out here.
+  template <class Work>
+  void run(int count, const Work& work) {
+    if (helpers_.empty() || count <= 1) {
+      for (int i = 0; i < count; ++i) work(i);
+      return;
     }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (int t = 1; t < (std::min)(threads, count); ++t) helpers.emplace_back(run, static_cast<std::size_t>(t));
-    run(0);
-  }  // joined here
-  for (const auto& error : errors)
-    if (error) std::rethrow_exception(error);
-}
+    // Closed first: nobody takes a piece while the fields change (a late helper's ticket is old, and its exchange fails).
+    const std::uint64_t generation = ++generation_;
+    ticket_.store(generation << 32 | closed, std::memory_order_relaxed);
+    done_.store(0, std::memory_order_relaxed);
+    count_.store(static_cast<std::uint32_t>(count), std::memory_order_relaxed);
+    call_.store([](const void* object, int i) { (*static_cast<const Work*>(object))(i); }, std::memory_order_relaxed);
+    object_.store(&work, std::memory_order_relaxed);
+    ticket_.store(generation << 32, std::memory_order_release);  // the fields above are seen by whoever sees this
+    epoch_.fetch_add(1, std::memory_order_release);
+    epoch_.notify_all();
+    take_pieces();
+    while (done_.load(std::memory_order_acquire) != static_cast<std::uint32_t>(count)) std::this_thread::yield();  // pieces that helpers have begun
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  }
+
+ private:
+  static constexpr std::uint64_t closed = 0xffffffff;
+  static constexpr int spins = 4000;  // some ten microseconds: longer than the gap between two products of one block
+
+  void take_pieces() {
+    while (true) {
+      std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
+      const std::uint64_t piece = ticket & closed;
+      if (piece >= count_.load(std::memory_order_relaxed)) return;
+      const auto call = call_.load(std::memory_order_relaxed);
+      const void* const object = object_.load(std::memory_order_relaxed);
+      if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
+      try {
+        call(object, static_cast<int>(piece));
+      } catch (...) {
+        const std::lock_guard lock(error_mutex_);
+        if (!error_) error_ = std::current_exception();
+      }
+      done_.fetch_add(1, std::memory_order_release);
+    }
+  }
+
+  void serve(const std::stop_token& stop) {
+    std::uint32_t seen = 0;
+    while (!stop.stop_requested()) {
+      for (int i = 0; i < spins && epoch_.load(std::memory_order_acquire) == seen; ++i) pause();
+      epoch_.wait(seen, std::memory_order_acquire);
+      seen = epoch_.load(std::memory_order_acquire);
+      take_pieces();
+    }
+  }
+
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+
+  std::uint64_t generation_ = 0;
+  std::atomic<std::uint64_t> ticket_{closed};  // generation, next piece
+  std::atomic<std::uint32_t> count_{0}, done_{0}, epoch_{0};
+  std::atomic<void (*)(const void*, int)> call_{nullptr};
+  std::atomic<const void*> object_{nullptr};
+  std::mutex error_mutex_;
+  std::exception_ptr error_;
+  std::vector<std::jthread> helpers_;  // last: they end before anything that they use
+};
 
 }  // namespace diecast::reference
 
@@ -65,11 +125,11 @@ ConstRow<Real> row_of(const Matrix<Real>& matrix, Eigen::Index row) {
 }
 
 template <class Real>
-Matrix<Real> decode_matrix(const Tensor& tensor, int threads) {  // [rows, cols]
+Matrix<Real> decode_matrix(const Tensor& tensor, Workers& workers) {  // [rows, cols]
   Matrix<Real> matrix(tensor.rows, tensor.cols);
   constexpr int rows_a_piece = 64;
   const auto pieces = static_cast<int>((tensor.rows + rows_a_piece - 1) / rows_a_piece);
-  parallel_for(pieces, threads, [&](int piece) {
+  workers.run(pieces, [&](int piece) {
     std::vector<float> decoded(static_cast<std::size_t>(tensor.cols));
     const Eigen::Index end = std::min<Eigen::Index>(tensor.rows, Eigen::Index{piece + 1} * rows_a_piece);
     for (Eigen::Index row = Eigen::Index{piece} * rows_a_piece; row < end; ++row) {
@@ -82,7 +142,8 @@ Matrix<Real> decode_matrix(const Tensor& tensor, int threads) {  // [rows, cols]
 
 template <class Real>
 Vector<Real> decode_vector(const Tensor& tensor) {  // [cols]
-  return decode_matrix<Real>(tensor, 1).row(0).transpose();
+  Workers alone(1);
+  return decode_matrix<Real>(tensor, alone).row(0).transpose();
 }
 
 template <class Real>
@@ -92,17 +153,17 @@ struct Linear {
 };
 
 template <class Real>
-Linear<Real> decode_linear(const LinearWeights& weights, int threads) {
-  return {decode_matrix<Real>(weights.weight, threads), weights.bias ? decode_vector<Real>(*weights.bias) : Vector<Real>()};
+Linear<Real> decode_linear(const LinearWeights& weights, Workers& workers) {
+  return {decode_matrix<Real>(weights.weight, workers), weights.bias ? decode_vector<Real>(*weights.bias) : Vector<Real>()};
 }
 
 // x W^T + b
 template <class Real>
-Matrix<Real> multiply(const Matrix<Real>& x, const Matrix<Real>& weight, const Vector<Real>& bias, int threads) {  // [tokens, in] -> [tokens, out]
+Matrix<Real> multiply(const Matrix<Real>& x, const Matrix<Real>& weight, const Vector<Real>& bias, Workers& workers) {  // [tokens, in] -> [tokens, out]
   Matrix<Real> y(x.rows(), weight.rows());
   constexpr int rows_a_piece = 48;
   const auto pieces = static_cast<int>((weight.rows() + rows_a_piece - 1) / rows_a_piece);
-  parallel_for(pieces, threads, [&](int piece) {
+  workers.run(pieces, [&](int piece) {
     const Eigen::Index first = Eigen::Index{piece} * rows_a_piece;
     const Eigen::Index rows = std::min<Eigen::Index>(rows_a_piece, weight.rows() - first);
     Vector<Real> out(rows);
@@ -116,8 +177,8 @@ Matrix<Real> multiply(const Matrix<Real>& x, const Matrix<Real>& weight, const V
 }
 
 template <class Real>
-Matrix<Real> multiply(const Matrix<Real>& x, const Linear<Real>& linear, int threads) {
-  return multiply(x, linear.weight, linear.bias, threads);
+Matrix<Real> multiply(const Matrix<Real>& x, const Linear<Real>& linear, Workers& workers) {
+  return multiply(x, linear.weight, linear.bias, workers);
 }
 
 }  // namespace diecast::reference
@@ -196,16 +257,16 @@ struct MlpWeights {
 };
 
 template <class Real>
-Matrix<Real> mlp(const Mlp& spec, const MlpWeights<Real>& weights, const Matrix<Real>& x, int threads) {  // [tokens, hidden] -> [tokens, hidden]
+Matrix<Real> mlp(const Mlp& spec, const MlpWeights<Real>& weights, const Matrix<Real>& x, Workers& workers) {  // [tokens, hidden] -> [tokens, hidden]
   const Activation activation = std::visit([](const auto& part) { return part.activation; }, spec);
-  Matrix<Real> inner = multiply(x, weights.up, threads);
+  Matrix<Real> inner = multiply(x, weights.up, workers);
   if (weights.gate) {
-    const Matrix<Real> gate = multiply(x, *weights.gate, threads);
+    const Matrix<Real> gate = multiply(x, *weights.gate, workers);
     for (Eigen::Index i = 0; i < inner.size(); ++i) inner.data()[i] *= activate(activation, gate.data()[i]);
   } else {
     for (Eigen::Index i = 0; i < inner.size(); ++i) inner.data()[i] = activate(activation, inner.data()[i]);
   }
-  return multiply(inner, weights.down, threads);
+  return multiply(inner, weights.down, workers);
 }
 
 }  // namespace diecast::reference
@@ -329,30 +390,31 @@ struct Parameters {
 
   Parameters(const Spec& of, const Weights& weights, int with_threads) : spec(of), threads(with_threads) {
     check_file(spec);
-    embedding = decode_matrix<Real>(weights.embedding, threads);
-    if (weights.position) position = decode_matrix<Real>(*weights.position, threads);
-    for (const LayerWeights& layer : weights.layers) layers.push_back(decode_layer(layer));
+    Workers workers(threads);
+    embedding = decode_matrix<Real>(weights.embedding, workers);
+    if (weights.position) position = decode_matrix<Real>(*weights.position, workers);
+    for (const LayerWeights& layer : weights.layers) layers.push_back(decode_layer(layer, workers));
     final_norm = decode_norm<Real>(weights.final_norm);
-    if (weights.head) head = decode_matrix<Real>(*weights.head, threads);
+    if (weights.head) head = decode_matrix<Real>(*weights.head, workers);
     if (weights.head_bias) head_bias = decode_vector<Real>(*weights.head_bias);
   }
 
  private:
-  LayerParameters<Real> decode_layer(const LayerWeights& layer) const {
+  static LayerParameters<Real> decode_layer(const LayerWeights& layer, Workers& workers) {
     LayerParameters<Real> p;
     p.attention_norm = decode_norm<Real>(layer.attention_norm);
     p.mlp_norm = decode_norm<Real>(layer.mlp_norm);
-    p.q = decode_linear<Real>(layer.q, threads);
-    p.k = decode_linear<Real>(layer.k, threads);
-    p.v = decode_linear<Real>(layer.v, threads);
-    p.output = decode_linear<Real>(layer.output, threads);
+    p.q = decode_linear<Real>(layer.q, workers);
+    p.k = decode_linear<Real>(layer.k, workers);
+    p.v = decode_linear<Real>(layer.v, workers);
+    p.output = decode_linear<Real>(layer.output, workers);
     if (layer.q_norm) p.q_norm = decode_vector<Real>(*layer.q_norm);
     if (layer.k_norm) p.k_norm = decode_vector<Real>(*layer.k_norm);
     if (layer.after_attention) p.after_attention = decode_norm<Real>(*layer.after_attention);
     if (layer.after_mlp) p.after_mlp = decode_norm<Real>(*layer.after_mlp);
-    if (layer.gate) p.mlp.gate = decode_linear<Real>(*layer.gate, threads);
-    p.mlp.up = decode_linear<Real>(layer.up, threads);
-    p.mlp.down = decode_linear<Real>(layer.down, threads);
+    if (layer.gate) p.mlp.gate = decode_linear<Real>(*layer.gate, workers);
+    p.mlp.up = decode_linear<Real>(layer.up, workers);
+    p.mlp.down = decode_linear<Real>(layer.down, workers);
     return p;
   }
 };
@@ -377,7 +439,7 @@ template <class Real>
 class ReferenceContext final : public Context {
  public:
   ReferenceContext(std::shared_ptr<const Parameters<Real>> parameters, int tokens)
-      : parameters_(std::move(parameters)), table_(tokens), kv_width_(spec().attention.kv_heads * spec().attention.head_dim) {
+      : parameters_(std::move(parameters)), table_(tokens), workers_(parameters_->threads), kv_width_(spec().attention.kv_heads * spec().attention.head_dim) {
     const auto values = static_cast<std::size_t>(table_.capacity()) * static_cast<std::size_t>(kv_width_) * static_cast<std::size_t>(spec().layers);
     keys_ = std::make_unique_for_overwrite<Real[]>(values);  // memory is touched only where tokens come to lie
     values_ = std::make_unique_for_overwrite<Real[]>(values);
@@ -403,7 +465,6 @@ class ReferenceContext final : public Context {
 
  private:
   const Spec& spec() const { return parameters_->spec; }
-  int threads() const { return parameters_->threads; }
 
   // Step 3.
   Matrix<Real> embed(std::span<const Row> rows) const {  // -> [tokens, hidden]
@@ -423,7 +484,7 @@ class ReferenceContext final : public Context {
     Matrix<Real> attended = attention(layer, rows, normalise(spec().norm, p.attention_norm, hidden));
     if (p.after_attention) attended = normalise(spec().norm, *p.after_attention, attended);
     hidden += attended;
-    Matrix<Real> mixed = mlp(spec().mlp, p.mlp, normalise(spec().norm, p.mlp_norm, hidden), threads());
+    Matrix<Real> mixed = mlp(spec().mlp, p.mlp, normalise(spec().norm, p.mlp_norm, hidden), workers_);
     if (p.after_mlp) mixed = normalise(spec().norm, *p.after_mlp, mixed);
     hidden += mixed;
   }
@@ -431,9 +492,9 @@ class ReferenceContext final : public Context {
   Matrix<Real> attention(int layer, std::span<const Row> rows, const Matrix<Real>& x) {  // [tokens, hidden] -> [tokens, hidden]
     const LayerParameters<Real>& p = parameters_->layers[static_cast<std::size_t>(layer)];
     const LayerView& view = views_[static_cast<std::size_t>(layer)];
-    Matrix<Real> q = multiply(x, p.q, threads());  // [tokens, heads * head_dim]
-    Matrix<Real> k = multiply(x, p.k, threads());  // [tokens, kv_heads * head_dim]
-    const Matrix<Real> v = multiply(x, p.v, threads());
+    Matrix<Real> q = multiply(x, p.q, workers_);  // [tokens, heads * head_dim]
+    Matrix<Real> k = multiply(x, p.k, workers_);  // [tokens, kv_heads * head_dim]
+    const Matrix<Real> v = multiply(x, p.v, workers_);
     for (Eigen::Index token = 0; token < x.rows(); ++token) {
       const Row& row = rows[static_cast<std::size_t>(token)];
       prepare_heads(q.data() + token * q.cols(), spec().attention.heads, p.q_norm, view, row.position);
@@ -443,8 +504,8 @@ class ReferenceContext final : public Context {
     }
     const int heads = spec().attention.heads;
     Matrix<Real> out(x.rows(), q.cols());
-    parallel_for(static_cast<int>(x.rows()) * heads, threads(), [&](int i) { attend_head(layer, rows[static_cast<std::size_t>(i / heads)], i % heads, q, i / heads, out); });
-    return multiply(out, p.output, threads());
+    workers_.run(static_cast<int>(x.rows()) * heads, [&](int i) { attend_head(layer, rows[static_cast<std::size_t>(i / heads)], i % heads, q, i / heads, out); });
+    return multiply(out, p.output, workers_);
   }
 
   // QK-norm and RoPE, on every head of one token.
@@ -480,7 +541,7 @@ class ReferenceContext final : public Context {
       if (rows[static_cast<std::size_t>(token)].logits) last.row(next++) = hidden.row(token);
     const Matrix<Real> normal = normalise(spec().norm, parameters_->final_norm, last);
     const Matrix<Real>& weight = parameters_->head.size() > 0 ? parameters_->head : parameters_->embedding;
-    Matrix<Real> logits = multiply(normal, weight, parameters_->head_bias, threads());  // [asked, vocab]
+    Matrix<Real> logits = multiply(normal, weight, parameters_->head_bias, workers_);  // [asked, vocab]
     if (spec().logit_soft_cap) {
       const Real cap = static_cast<Real>(*spec().logit_soft_cap);
       for (Eigen::Index i = 0; i < logits.size(); ++i) logits.data()[i] = cap * std::tanh(logits.data()[i] / cap);
@@ -497,6 +558,7 @@ class ReferenceContext final : public Context {
 
   std::shared_ptr<const Parameters<Real>> parameters_;
   BlockTable table_;
+  Workers workers_;
   int kv_width_;
   std::unique_ptr<Real[]> keys_, values_;  // [layers, slots, kv_heads * head_dim]
   std::vector<LayerView> views_;
