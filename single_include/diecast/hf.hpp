@@ -1035,6 +1035,7 @@ inline TokenizerTables hf_tokenizer(const HfTokenizerFiles& files, const std::st
     const Fields config(files.config, folder + "/tokenizer_config.json");
     if (!files.tokenizer.is_null()) check_added_tokens_decoder(config, tables);
     if (const auto add = config.flag("add_bos_token")) tables.add_bos = add;
+    if (const auto legacy = config.flag("legacy")) tables.legacy = legacy;
     if (const auto add = config.flag("add_eos_token")) tables.add_eos = add;
   }
   if (!tables.pieces.empty())

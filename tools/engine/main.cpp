@@ -81,7 +81,8 @@ int dispatch(const Compiled& compiled, int argc, char** argv) {
   add_common(*verify_command, common);
   verify_command->callback([&] { status = verify(compiled, common); });
 
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr)
+  const auto known = app.get_subcommands([&](const CLI::App* command) { return argc > 1 && command->get_name() == argv[1]; });
+  if (argc > 1 && argv[1][0] != '-' && known.empty())
     throw Error(fmt::format("there is no command '{}': this engine has run, chat, tokens, logits, info and verify", argv[1]));
   try {
     app.parse(argc, argv);
