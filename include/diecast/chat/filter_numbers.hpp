@@ -14,8 +14,6 @@
 
 namespace diecast::chat {
 
-using FilterBody = Value (*)(Interpreter&, const Value&, Arguments&);
-
 inline Value filter_abs(Interpreter&, const Value& value, Arguments& arguments) {
   Bound bound("abs", arguments, {});
   if (value.is_undefined()) fail_undefined(value);
@@ -32,7 +30,8 @@ inline Value filter_default(Interpreter&, const Value& value, Arguments& argumen
 inline Value filter_length(Interpreter& interpreter, const Value& value, Arguments& arguments) {
   Bound bound("length", arguments, {});
   if (value.is_string()) interpreter.budget().step(value.as_text().size() / 64);
-  if (Value result; value.is_object() && value.as_object()->type_name() == "LoopContext" && value.as_object()->attribute("length", result)) return result;
+  if (Value result; value.is_object() && value.as_object()->type_name() == "LoopContext" && value.as_object()->attribute("length", result))
+    return result;
   return length(value);
 }
 
