@@ -3000,7 +3000,8 @@ namespace diecast::chat {
 
 template <std::size_t Size>
 inline bool in_ranges(const std::array<CodeRange, Size>& ranges, char32_t c) {
-  const auto at = std::lower_bound(ranges.begin(), ranges.end(), c, [](const CodeRange& range, char32_t code) { return range.last < code; });
+  const auto at =
+      std::lower_bound(ranges.begin(), ranges.end(), c, [](const CodeRange& range, char32_t code) { return range.last < code; });
   return at != ranges.end() && at->first <= c;
 }
 
@@ -3012,7 +3013,8 @@ inline bool is_printable(char32_t c) { return in_ranges(printable_ranges, c); }
 inline bool is_lower_letter(char32_t c) { return in_ranges(lowercase_ranges, c); }
 inline bool is_upper_letter(char32_t c) { return in_ranges(uppercase_ranges, c); }
 inline bool is_title_letter(char32_t c) {  // the digraphs that are neither
-  return c == 0x1C5 || c == 0x1C8 || c == 0x1CB || c == 0x1F2 || (c >= 0x1F88 && c <= 0x1FFC && !is_lower_letter(c) && !is_upper_letter(c) && is_alphabetic(c));
+  return c == 0x1C5 || c == 0x1C8 || c == 0x1CB || c == 0x1F2 ||
+         (c >= 0x1F88 && c <= 0x1FFC && !is_lower_letter(c) && !is_upper_letter(c) && is_alphabetic(c));
 }
 inline bool is_cased(char32_t c) { return is_lower_letter(c) || is_upper_letter(c) || is_title_letter(c); }
 inline bool is_word(char32_t c) { return c == '_' || is_alphabetic(c) || is_numeric(c); }
@@ -3021,7 +3023,8 @@ enum class Letter : std::uint8_t { upper, lower, title };
 
 template <std::size_t Runs, std::size_t Strings>
 inline bool add_from(std::string& out, char32_t c, const std::array<CaseRun, Runs>& runs, const std::array<CaseString, Strings>& strings) {
-  const auto several = std::lower_bound(strings.begin(), strings.end(), c, [](const CaseString& entry, char32_t code) { return entry.from < code; });
+  const auto several =
+      std::lower_bound(strings.begin(), strings.end(), c, [](const CaseString& entry, char32_t code) { return entry.from < code; });
   if (several != strings.end() && several->from == c) {
     out += several->to;
     return true;
@@ -3402,7 +3405,8 @@ inline std::string_view Value::type_name() const {
 
 // Equality of hashable values: 1 == 1.0 == True, tuples by their items.
 inline bool same_key(const Value& left, const Value& right) {
-  if (left.is_string() || right.is_string()) return left.is_string() && right.is_string() && left.as_text().view() == right.as_text().view();
+  if (left.is_string() || right.is_string())
+    return left.is_string() && right.is_string() && left.as_text().view() == right.as_text().view();
   if (left.is_integral() && right.is_integral()) return left.as_int() == right.as_int();
   if (left.is_number() && right.is_number()) return left.as_real() == right.as_real();
   if (left.is_list() && right.is_list()) {
@@ -3541,7 +3545,9 @@ inline bool parse_real(std::string_view text, double& value) {
   text = trimmed(text);
   std::string digits;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '_' && i > 0 && i + 1 < text.size() && text[i - 1] >= '0' && text[i - 1] <= '9' && text[i + 1] >= '0' && text[i + 1] <= '9') continue;
+    if (text[i] == '_' && i > 0 && i + 1 < text.size() && text[i - 1] >= '0' && text[i - 1] <= '9' && text[i + 1] >= '0' &&
+        text[i + 1] <= '9')
+      continue;
     digits += text[i];
   }
   bool negative = false;
@@ -3653,7 +3659,8 @@ inline Value real_arithmetic(Operator op, double left, double right) {
       return real_modulo(left, right);
     case Operator::pow: {
       if (left == 0 && right < 0) fail("0.0 cannot be raised to a negative power");
-      if (left < 0 && std::isfinite(left) && std::isfinite(right) && right != std::floor(right)) fail("a negative number to a fractional power is complex");
+      if (left < 0 && std::isfinite(left) && std::isfinite(right) && right != std::floor(right))
+        fail("a negative number to a fractional power is complex");
       const double result = std::pow(left, right);
       if (std::isinf(result) && std::isfinite(left) && std::isfinite(right)) fail("(34, 'Numerical result out of range')");
       return result;
@@ -3668,7 +3675,8 @@ inline double round_real(double value, std::int64_t digits) {
   if (digits < -310) return std::copysign(0.0, value);
   std::array<char, 1024> buffer{};
   if (digits >= 0) {
-    const auto written = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, static_cast<int>(digits));
+    const auto written =
+        std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, static_cast<int>(digits));
     double rounded = value;
     std::from_chars(buffer.data(), written.ptr, rounded);
     return rounded;
@@ -3732,7 +3740,10 @@ inline void add_text_repr(TextBuilder& out, const Text& text) {
       out.add(text, at, at + c.length);
     } else {
       const auto code = static_cast<std::uint32_t>(c.value);
-      out.add(code < 0x100 ? "\\x" + hexadecimal(code, 2) : code < 0x10000 ? "\\u" + hexadecimal(code, 4) : "\\U" + hexadecimal(code, 8), typed);
+      out.add(code < 0x100     ? "\\x" + hexadecimal(code, 2)
+              : code < 0x10000 ? "\\u" + hexadecimal(code, 4)
+                               : "\\U" + hexadecimal(code, 8),
+              typed);
     }
     at += c.length;
   }
@@ -3749,8 +3760,11 @@ inline void add_list_repr(TextBuilder& out, const List& list) {
     return;
   }
   const bool tuple = list.kind == ListKind::tuple || list.kind == ListKind::group;
-  const std::string_view begin = tuple ? "(" : list.kind == ListKind::keys ? "dict_keys([" : list.kind == ListKind::values ? "dict_values([" :
-                                 list.kind == ListKind::items ? "dict_items([" : "[";
+  const std::string_view begin = tuple                           ? "("
+                                 : list.kind == ListKind::keys   ? "dict_keys(["
+                                 : list.kind == ListKind::values ? "dict_values(["
+                                 : list.kind == ListKind::items  ? "dict_items(["
+                                                                 : "[";
   out.add(begin);
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     if (i > 0) out.add(", ");
@@ -3876,7 +3890,8 @@ inline int order(Budget& budget, const Value& left, const Value& right, std::str
 inline bool less(Budget& budget, const Value& left, const Value& right) { return order(budget, left, right, "<") == -1; }
 
 inline void check_hashable(const Value& key) {
-  if (key.is_dict() || key.is_list(ListKind::list) || key.is_list(ListKind::keys) || key.is_list(ListKind::items)) fail("unhashable type: " + quoted_type(key));
+  if (key.is_dict() || key.is_list(ListKind::list) || key.is_list(ListKind::keys) || key.is_list(ListKind::items))
+    fail("unhashable type: " + quoted_type(key));
   if (is_tuple(key)) {
     for (const Value& item : key.as_list().items) check_hashable(item);
   }
@@ -4008,7 +4023,9 @@ class Bound {
   std::int64_t integer(std::size_t i) const {
     const Value& value = need(i);
     if (value.is_undefined()) fail_undefined(value);
-    if (!value.is_integral()) fail(quoted_type(value) + " object cannot be interpreted as an integer (argument '" + std::string(names_[i]) + "' of " + called() + ")");
+    if (!value.is_integral())
+      fail(quoted_type(value) + " object cannot be interpreted as an integer (argument '" + std::string(names_[i]) + "' of " + called() +
+           ")");
     return value.as_int();
   }
   std::int64_t integer_or(std::size_t i, std::int64_t otherwise) const { return has(i) ? integer(i) : otherwise; }
@@ -4017,7 +4034,8 @@ class Bound {
   const Text& text(std::size_t i) const {
     const Value& value = need(i);
     if (value.is_undefined()) fail_undefined(value);
-    if (!value.is_string()) fail("argument '" + std::string(names_[i]) + "' of " + called() + " must be str, not " + std::string(value.type_name()));
+    if (!value.is_string())
+      fail("argument '" + std::string(names_[i]) + "' of " + called() + " must be str, not " + std::string(value.type_name()));
     return value.as_text();
   }
 
@@ -4032,7 +4050,8 @@ class Bound {
 }  // namespace diecast::chat
 
 // ---- diecast/chat/interpreter.hpp
-// Runs the tree of a chat template over a context: scopes, statements, calls. The operations on values are in headers of their own.
+// Runs the tree of a chat template over a context. Here is what it consists of; the parts are in calls.hpp (macros, functions, the ways
+// into a value), evaluate.hpp (expressions), execute.hpp (statements), filters.hpp and methods.hpp.
 // Scopes live in the interpreter until the end, because macros remember the one they were written in.
 
 #include <ctime>
@@ -4083,7 +4102,8 @@ class Namespace : public Object {
   }
   Value call(Interpreter&, Arguments&) override { fail("'Namespace' object is not callable"); }
   void set(std::string_view name, Value value) {
-    if (!name.empty() && name[0] == '_') fail("a chat template cannot store '" + std::string(name) + "' in a namespace: names that begin with an underscore are private");
+    if (!name.empty() && name[0] == '_')
+      fail("a chat template cannot store '" + std::string(name) + "' in a namespace: names that begin with an underscore are private");
     for (auto& [known, item] : names) {
       if (known == name) {
         item = std::move(value);
@@ -4095,6 +4115,8 @@ class Namespace : public Object {
 
   std::vector<std::pair<std::string, Value>> names;
 };
+
+using FilterBody = Value (*)(Interpreter&, const Value& input, Arguments&);
 
 enum class Flow : std::uint8_t { on, break_, continue_ };
 
@@ -4126,7 +4148,8 @@ class Interpreter {
       return out.take();
     } catch (const Failure& failure) {
       const Place place = place_of(tree_.source, at_);
-      throw Error("the chat template fails at line " + std::to_string(place.line) + ", column " + std::to_string(place.column) + ": " + failure.what());
+      throw Error("the chat template fails at line " + std::to_string(place.line) + ", column " + std::to_string(place.column) + ": " +
+                  failure.what());
     }
   }
 
@@ -4182,7 +4205,8 @@ class Interpreter {
     explicit Level(Interpreter& interpreter) : depth_(interpreter.depth_) {
       if (++depth_ > interpreter.budget_.limits().depth) {
         --depth_;
-        fail("expressions and calls nest deeper than " + std::to_string(interpreter.budget_.limits().depth) + " levels, the limit for a chat template");
+        fail("expressions and calls nest deeper than " + std::to_string(interpreter.budget_.limits().depth) +
+             " levels, the limit for a chat template");
       }
     }
     ~Level() { --depth_; }
@@ -4280,7 +4304,9 @@ inline Value slice_of(Budget& budget, const Value& value, const Value& start, co
     TextBuilder out(budget);
     if (bounds.step == 1) {
       const auto from = static_cast<std::size_t>(bounds.start);
-      return Value(out.add(text, starts[bounds.count > 0 ? from : 0], starts[bounds.count > 0 ? from + static_cast<std::size_t>(bounds.count) : 0]).take());
+      return Value(
+          out.add(text, starts[bounds.count > 0 ? from : 0], starts[bounds.count > 0 ? from + static_cast<std::size_t>(bounds.count) : 0])
+              .take());
     }
     for (std::int64_t i = 0; i < bounds.count; ++i) {
       const auto at = static_cast<std::size_t>(bounds.start + i * bounds.step);
@@ -4295,7 +4321,8 @@ inline Value slice_of(Budget& budget, const Value& value, const Value& start, co
     budget.build(static_cast<std::size_t>(bounds.count) * sizeof(Value));
     std::vector<Value> part;
     for (std::int64_t i = 0; i < bounds.count; ++i) part.push_back(items[static_cast<std::size_t>(bounds.start + i * bounds.step)]);
-    return make_list(budget, std::move(part), value.is_list(ListKind::list) || value.is_list(ListKind::range) ? ListKind::list : ListKind::tuple);
+    return make_list(budget, std::move(part),
+                     value.is_list(ListKind::list) || value.is_list(ListKind::range) ? ListKind::list : ListKind::tuple);
   }
   if (value.is_dict()) fail("unhashable type: 'slice'");
   fail(quoted_type(value) + " object is not subscriptable");
@@ -4350,7 +4377,8 @@ namespace diecast::chat {
 
 class Macro : public Object {
  public:
-  Macro(Index node, Index parameters, Scope* scope, std::string name) : node_(node), parameters_(parameters), scope_(scope), name_(std::move(name)) {}
+  Macro(Index node, Index parameters, Scope* scope, std::string name)
+      : node_(node), parameters_(parameters), scope_(scope), name_(std::move(name)) {}
 
   std::string_view type_name() const override { return "Macro"; }
   std::string repr() const override { return "<Macro '" + name_ + "'>"; }
@@ -4383,7 +4411,8 @@ class Macro : public Object {
         scope.set(name, arguments.positional[used++]);
         continue;
       }
-      const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [&](const auto& pair) { return pair.name.view() == name; });
+      const auto given =
+          std::find_if(arguments.named.begin(), arguments.named.end(), [&](const auto& pair) { return pair.name.view() == name; });
       if (given != arguments.named.end()) {
         scope.set(name, std::move(given->value));
         arguments.named.erase(given);
@@ -4402,14 +4431,16 @@ class Macro : public Object {
       fail("macro '" + name_ + "' takes no keyword argument '" + arguments.named.front().name.bytes() + "'");
     }
     if ((uses & uses_varargs) != 0) {
-      scope.set("varargs", make_tuple(interpreter.budget(), {arguments.positional.begin() + static_cast<std::ptrdiff_t>(used), arguments.positional.end()}));
+      scope.set("varargs", make_tuple(interpreter.budget(),
+                                      {arguments.positional.begin() + static_cast<std::ptrdiff_t>(used), arguments.positional.end()}));
     } else if (used < arguments.positional.size()) {
       fail("macro '" + name_ + "' takes not more than " + std::to_string(used) + " argument(s)");
     }
   }
 
   static void take_caller(Arguments& arguments, Scope& scope) {
-    const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [](const auto& pair) { return pair.name.view() == "caller"; });
+    const auto given =
+        std::find_if(arguments.named.begin(), arguments.named.end(), [](const auto& pair) { return pair.name.view() == "caller"; });
     if (given == arguments.named.end()) {
       scope.set("caller", Value::undefined("No caller defined"));
     } else {
@@ -4451,10 +4482,13 @@ inline Value call_range(Interpreter& interpreter, Arguments& arguments) {
                                           : (start > stop ? static_cast<std::uint64_t>(start) - static_cast<std::uint64_t>(stop) : 0);
   const std::uint64_t stride = step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
   const std::uint64_t count = distance / stride + (distance % stride != 0 ? 1 : 0);
-  if (count > most) fail("range too big: the sandbox refuses ranges of more than " + std::to_string(most) + " items, this one has " + std::to_string(count));
+  if (count > most)
+    fail("range too big: the sandbox refuses ranges of more than " + std::to_string(most) + " items, this one has " +
+         std::to_string(count));
   interpreter.budget().step(count);
   std::vector<Value> items;
-  for (std::uint64_t i = 0; i < count; ++i) items.emplace_back(static_cast<std::int64_t>(static_cast<std::uint64_t>(start) + i * static_cast<std::uint64_t>(step)));
+  for (std::uint64_t i = 0; i < count; ++i)
+    items.emplace_back(static_cast<std::int64_t>(static_cast<std::uint64_t>(start) + i * static_cast<std::uint64_t>(step)));
   interpreter.budget().build(items.size() * sizeof(Value));
   List list(std::move(items), ListKind::range);
   list.label = "range(" + std::to_string(start) + ", " + std::to_string(stop) + (step == 1 ? "" : ", " + std::to_string(step)) + ")";
@@ -4464,7 +4498,8 @@ inline Value call_range(Interpreter& interpreter, Arguments& arguments) {
 // dict(pairs or a dict, name=value, ...)
 inline Dict collect_dict(Interpreter& interpreter, std::string_view function, Arguments& arguments) {
   Budget& budget = interpreter.budget();
-  if (arguments.positional.size() > 1) fail(std::string(function) + "() expected at most 1 argument, got " + std::to_string(arguments.positional.size()));
+  if (arguments.positional.size() > 1)
+    fail(std::string(function) + "() expected at most 1 argument, got " + std::to_string(arguments.positional.size()));
   Dict dict;
   const auto put = [&](const Value& key, const Value& value) {
     check_hashable(key);
@@ -4647,7 +4682,8 @@ inline bool changes_value(const Value& value, std::string_view name) {
 inline Value Interpreter::attribute(const Value& object, std::string_view name) {
   if (object.is_undefined()) fail_undefined(object);
   const auto unsafe = [&] {
-    return Value::undefined("access to attribute '" + std::string(name) + "' of '" + std::string(object.type_name()) + "' object is unsafe.");
+    return Value::undefined("access to attribute '" + std::string(name) + "' of '" + std::string(object.type_name()) +
+                            "' object is unsafe.");
   };
   if (name.substr(0, 2) == "__" || changes_value(object, name)) return unsafe();
   if (has_method(object, name)) {
@@ -5143,9 +5179,9 @@ class Lexer {
 
 }  // namespace diecast::chat
 
-// ---- diecast/chat/parser.hpp
-// Tokens to the syntax tree: the grammar of Jinja with loop controls and `generation` blocks, by recursive descent for statements
-// and by precedence for expressions. The compiler can run it: `Nodes` is a growing vector at run time, a fixed array for constants.
+// ---- diecast/chat/expression_parser.hpp
+// Tokens to the tree of an expression, by precedence. The statements of parser.hpp are built on it.
+// The compiler can run it: `Nodes` is a growing vector at run time, a fixed array for constants.
 // After the first error the lexer gives only `end`, so every loop here ends by itself.
 
 namespace diecast::chat {
@@ -5170,30 +5206,15 @@ struct Chain {
 };
 
 template <class Nodes>
-class Parser {
+class ExpressionParser {
  public:
-  constexpr Parser(std::string_view source, Nodes& nodes) : source_(source), nodes_(nodes), lexer_(source) {
+  constexpr ExpressionParser(std::string_view source, Nodes& nodes) : source_(source), nodes_(nodes), lexer_(source) {
     nodes_.push(Node{});  // index 0 is "no node"
-  }
-
-  // The first statement. `diagnosis` says whether it went well.
-  constexpr Index parse() {
-    if (source_.size() >= 0x7FFFFFFF) {
-      lexer_.fail(SyntaxError::too_long, 0);
-      return 0;
-    }
-    token_ = lexer_.next();
-    return body(Ends::nothing);
   }
 
   constexpr const Diagnosis& diagnosis() const { return lexer_.diagnosis(); }
 
- private:
-  // Which end tags the body being parsed waits for.
-  enum class Ends : std::uint8_t {
-    nothing, if_, else_, for_, for_else, set, macro, call, filter, with, generation, block, autoescape
-  };
-
+ protected:
   // --- tokens --------------------------------------------------------------------------------------------------------
 
   constexpr std::string_view text(const Token& token) const { return source_.substr(token.at, token.length); }
@@ -5265,7 +5286,7 @@ class Parser {
   // Nesting is bounded here, since the parser is recursive and the text is somebody else's.
   class Deeper {
    public:
-    constexpr explicit Deeper(Parser& parser) : parser_(parser) {
+    constexpr explicit Deeper(ExpressionParser& parser) : parser_(parser) {
       if (++parser_.depth_ > max_depth) parser_.fail(SyntaxError::too_deep, parser_.token_.at);
     }
     constexpr ~Deeper() { --parser_.depth_; }
@@ -5273,352 +5294,8 @@ class Parser {
     Deeper& operator=(const Deeper&) = delete;
 
    private:
-    Parser& parser_;
+    ExpressionParser& parser_;
   };
-
-  // --- statements ----------------------------------------------------------------------------------------------------
-
-  constexpr static bool ends(Ends waiting, std::string_view tag) {
-    switch (waiting) {
-      case Ends::nothing: return false;
-      case Ends::if_: return tag == "elif" || tag == "else" || tag == "endif";
-      case Ends::else_: return tag == "endif";
-      case Ends::for_: return tag == "else" || tag == "endfor";
-      case Ends::for_else: return tag == "endfor";
-      case Ends::set: return tag == "endset";
-      case Ends::macro: return tag == "endmacro";
-      case Ends::call: return tag == "endcall";
-      case Ends::filter: return tag == "endfilter";
-      case Ends::with: return tag == "endwith";
-      case Ends::generation: return tag == "endgeneration";
-      case Ends::block: return tag == "endblock";
-      case Ends::autoescape: return tag == "endautoescape";
-    }
-    return false;
-  }
-
-  // Statements up to an end tag, whose name is then the current token; or up to the end of the template.
-  constexpr Index body(Ends waiting) {
-    Deeper deeper(*this);
-    Chain<Nodes> chain{nodes_};
-    while (true) {
-      switch (token_.kind) {
-        case TokenKind::data: {
-          const Token data = take();
-          chain.add(add(NodeKind::data, data));
-          break;
-        }
-        case TokenKind::print_begin: {
-          const Token begin = take();
-          const Index value = tuple_or_one(true);
-          chain.add(add(NodeKind::print, begin, value));
-          expect(TokenKind::print_end);
-          break;
-        }
-        case TokenKind::block_begin:
-          take();
-          if (is(TokenKind::name) && ends(waiting, text(token_))) return chain.first;
-          chain.add(statement());
-          expect(TokenKind::block_end);
-          break;
-        default:
-          if (waiting != Ends::nothing || !is(TokenKind::end)) fail(SyntaxError::unexpected_end, token_.at);
-          return chain.first;
-      }
-    }
-  }
-
-  // The body of a tag that is closed by one end tag; the end tag's name is taken.
-  constexpr Index closed_body(Ends waiting) {
-    skip(TokenKind::colon);
-    expect(TokenKind::block_end);
-    const Index first = body(waiting);
-    take();
-    return first;
-  }
-
-  constexpr Index statement() {
-    if (!is(TokenKind::name)) return unexpected();
-    const Token tag = take();
-    const std::string_view name = text(tag);
-    switch (name[0]) {
-      case 'i':
-        if (name == "if") return if_statement(tag);
-        if (name == "include" || name == "import") return load_statement(tag);
-        break;
-      case 's':
-        if (name == "set") return set_statement(tag);
-        break;
-      case 'f':
-        if (name == "for") return for_statement(tag);
-        if (name == "filter") return filter_statement(tag);
-        if (name == "from") return load_statement(tag);
-        break;
-      case 'm':
-        if (name == "macro") return macro_statement(tag);
-        break;
-      case 'c':
-        if (name == "call") return call_statement(tag);
-        if (name == "continue") return loop_control(NodeKind::continue_, tag);
-        break;
-      case 'b':
-        if (name == "break") return loop_control(NodeKind::break_, tag);
-        if (name == "block") return block_statement(tag);
-        break;
-      case 'g':
-        if (name == "generation") return generation_statement(tag);
-        break;
-      case 'w':
-        if (name == "with") return with_statement(tag);
-        break;
-      case 'p':
-        if (name == "print") return print_statement(tag);
-        break;
-      case 'a':
-        if (name == "autoescape") return autoescape_statement(tag);
-        break;
-      case 'e':
-        if (name == "extends") return load_statement(tag);
-        if (name == "else" || name == "elif" || name.substr(0, 3) == "end") return fail(SyntaxError::stray_end_tag, tag.at);
-        break;
-      default: break;
-    }
-    return fail(SyntaxError::unknown_tag, tag.at);
-  }
-
-  constexpr Index if_statement(const Token& tag) {
-    const Index first = add(NodeKind::if_, tag);
-    Index current = first;
-    while (!lexer_.failed()) {
-      const Index test = tuple_or_one(false);
-      skip(TokenKind::colon);
-      expect(TokenKind::block_end);
-      const Index then = body(Ends::if_);
-      if (lexer_.failed()) break;
-      nodes_[current].a = test;
-      nodes_[current].b = then;
-      const Token end = take();
-      if (text(end) == "endif") break;
-      if (text(end) == "else") {
-        const Index rest = closed_body(Ends::else_);
-        if (!lexer_.failed()) nodes_[current].c = rest;
-        break;
-      }
-      const Index rest = add(NodeKind::if_, end);
-      nodes_[current].c = rest;
-      nodes_[current].op = 1;
-      current = rest;
-    }
-    return first;
-  }
-
-  constexpr Index for_statement(const Token& tag) {
-    const Index target = assign_target(false);
-    if (!is(Word::in)) return unexpected();
-    take();
-    const Index iterable = tuple_or_one(false, true);
-    if (is(Word::if_)) {
-      take();
-      const Index filter = expression();
-      if (!lexer_.failed()) nodes_[iterable].next = filter;
-    }
-    const bool recursive = skip_name("recursive");
-    ++loops_;
-    skip(TokenKind::colon);
-    expect(TokenKind::block_end);
-    const Index content = body(Ends::for_);
-    --loops_;
-    const Token end = take();
-    Index otherwise = 0;
-    if (text(end) == "else") otherwise = closed_body(Ends::for_else);
-    const Index node = add(NodeKind::for_, tag, target, iterable, content);
-    if (node != 0) {
-      nodes_[node].d = otherwise;
-      nodes_[node].op = recursive ? 1 : 0;
-    }
-    return node;
-  }
-
-  constexpr Index loop_control(NodeKind kind, const Token& tag) {
-    if (loops_ == 0) return fail(SyntaxError::loop_control_outside, tag.at);
-    return add(kind, tag);
-  }
-
-  constexpr Index set_statement(const Token& tag) {
-    const Index target = assign_target(true);
-    if (skip(TokenKind::assign)) {
-      const Index value = tuple_or_one(true);
-      return add(NodeKind::set, tag, target, value);
-    }
-    const Index filters = filter_chain(0);
-    const Index content = closed_body(Ends::set);
-    return add(NodeKind::set_block, tag, target, filters, content);
-  }
-
-  // Inside of a macro, loops outside of it do not count, and what its body mentions is noted.
-  struct MacroState {
-    int loops;
-    std::uint8_t uses;
-  };
-  constexpr MacroState enter_macro() {
-    const MacroState state{loops_, uses_};
-    loops_ = 0;
-    uses_ = 0;
-    return state;
-  }
-  constexpr std::uint8_t leave_macro(const MacroState& state) {
-    const std::uint8_t used = uses_;
-    loops_ = state.loops;
-    uses_ = static_cast<std::uint8_t>(state.uses | used);
-    return used;
-  }
-
-  constexpr Index macro_statement(const Token&) {
-    const Token name = expect(TokenKind::name);
-    const MacroState outer = enter_macro();
-    const Index parameters = signature();
-    const Index content = closed_body(Ends::macro);
-    const std::uint8_t uses = leave_macro(outer);
-    const Index node = add(NodeKind::macro, name, parameters, 0, content);
-    if (node != 0) nodes_[node].op = uses;
-    return node;
-  }
-
-  constexpr Index call_statement(const Token& tag) {
-    const Index parameters = is(TokenKind::left_paren) ? signature() : 0;
-    const Index call = expression();
-    if (lexer_.failed()) return 0;
-    if (nodes_[call].kind != NodeKind::call) return fail(SyntaxError::call_expected, tag.at);
-    const MacroState outer = enter_macro();
-    const Index content = closed_body(Ends::call);
-    const std::uint8_t uses = leave_macro(outer);
-    const Index node = add(NodeKind::call_block, tag, call, parameters, content);
-    if (node != 0) nodes_[node].op = uses;
-    return node;
-  }
-
-  constexpr Index signature() {
-    expect(TokenKind::left_paren);
-    Chain<Nodes> chain{nodes_};
-    bool defaults = false;
-    while (!is(TokenKind::right_paren) && !lexer_.failed()) {
-      if (chain.first != 0) expect(TokenKind::comma);
-      const Token name = expect(TokenKind::name);
-      Index value = 0;
-      if (skip(TokenKind::assign)) {
-        value = expression();
-        defaults = true;
-      } else if (defaults) {
-        return fail(SyntaxError::default_then_no_default, name.at);
-      }
-      chain.add(add(NodeKind::parameter, name, value));
-    }
-    expect(TokenKind::right_paren);
-    return chain.first;
-  }
-
-  constexpr Index filter_statement(const Token& tag) {
-    const Index filters = one_filter(0);
-    const Index all = filter_chain(filters);
-    const Index content = closed_body(Ends::filter);
-    return add(NodeKind::filter_block, tag, 0, all, content);
-  }
-
-  constexpr Index with_statement(const Token& tag) {
-    Chain<Nodes> targets{nodes_};
-    Chain<Nodes> values{nodes_};
-    while (!is(TokenKind::block_end) && !lexer_.failed()) {
-      if (targets.first != 0) expect(TokenKind::comma);
-      targets.add(assign_target(false));
-      expect(TokenKind::assign);
-      values.add(expression());
-    }
-    const Index content = closed_body(Ends::with);
-    return add(NodeKind::with, tag, targets.first, values.first, content);
-  }
-
-  constexpr Index generation_statement(const Token& tag) {
-    const int loops = loops_;
-    loops_ = 0;
-    const Index content = closed_body(Ends::generation);
-    loops_ = loops;
-    return add(NodeKind::generation, tag, 0, 0, content);
-  }
-
-  constexpr Index block_statement(const Token&) {
-    const Token name = expect(TokenKind::name);
-    const bool scoped = skip_name("scoped");
-    skip_name("required");
-    const int loops = loops_;
-    loops_ = 0;
-    const Index content = closed_body(Ends::block);
-    loops_ = loops;
-    skip_name(text(name));
-    const Index node = add(NodeKind::block, name, 0, 0, content);
-    if (node != 0) nodes_[node].op = scoped ? 1 : 0;
-    return node;
-  }
-
-  constexpr Index print_statement(const Token& tag) {
-    Chain<Nodes> values{nodes_};
-    while (!is(TokenKind::block_end) && !lexer_.failed()) {
-      if (values.first != 0) expect(TokenKind::comma);
-      values.add(expression());
-    }
-    return add(NodeKind::print, tag, values.first);
-  }
-
-  constexpr Index autoescape_statement(const Token& tag) {
-    const Index value = expression();
-    const Index content = closed_body(Ends::autoescape);
-    return add(NodeKind::autoescape, tag, value, 0, content);
-  }
-
-  // Nothing can be loaded, so that only what ends the tag matters.
-  constexpr Index load_statement(const Token& tag) {
-    while (!is(TokenKind::block_end) && !lexer_.failed() && !is(TokenKind::end)) take();
-    return add(NodeKind::load, tag);
-  }
-
-  // --- targets -------------------------------------------------------------------------------------------------------
-
-  constexpr Index assign_target(bool with_namespace) {
-    const Token begin = token_;
-    Chain<Nodes> chain{nodes_};
-    bool is_tuple = false;
-    while (!lexer_.failed()) {
-      if (chain.first != 0) {
-        if (is(Word::in) || is(TokenKind::assign) || is(TokenKind::block_end)) break;  // a comma at the end
-      }
-      chain.add(one_target(with_namespace));
-      if (!skip(TokenKind::comma)) break;
-      is_tuple = true;
-    }
-    return is_tuple ? add(NodeKind::tuple, begin, chain.first) : chain.first;
-  }
-
-  constexpr Index one_target(bool with_namespace) {
-    Deeper deeper(*this);
-    if (is(TokenKind::left_paren)) {
-      const Token begin = take();
-      Chain<Nodes> chain{nodes_};
-      bool is_tuple = false;
-      while (!is(TokenKind::right_paren) && !lexer_.failed()) {
-        chain.add(one_target(false));
-        if (!skip(TokenKind::comma)) break;
-        is_tuple = true;
-      }
-      expect(TokenKind::right_paren);
-      if (chain.first == 0) return fail(SyntaxError::bad_target, begin.at);
-      return is_tuple ? add(NodeKind::tuple, begin, chain.first) : chain.first;
-    }
-    if (!is(TokenKind::name) || !is(Word::other)) return fail(SyntaxError::bad_target, token_.at);
-    const Token name = take();
-    const Index node = add(NodeKind::name, name);
-    if (!with_namespace || !skip(TokenKind::dot)) return node;
-    const Token attribute = expect(TokenKind::name);
-    return add(NodeKind::attribute, attribute, node);
-  }
 
   // --- expressions ---------------------------------------------------------------------------------------------------
 
@@ -5987,8 +5664,406 @@ class Parser {
   Token ahead_;
   bool ahead_full_ = false;
   int depth_ = 0;
+  std::uint8_t uses_ = 0;  // what names the current macro's body has mentioned
+};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/parser.hpp
+// Tokens to the syntax tree of a template: the statements of Jinja with loop controls and `generation` blocks, by recursive descent.
+
+namespace diecast::chat {
+
+template <class Nodes>
+class Parser : private ExpressionParser<Nodes> {
+  using Base = ExpressionParser<Nodes>;
+  using Deeper = typename Base::Deeper;
+  using Base::add;
+  using Base::binary;
+  using Base::expect;
+  using Base::expression;
+  using Base::fail;
+  using Base::filter_chain;
+  using Base::is;
+  using Base::is_name;
+  using Base::one_filter;
+  using Base::skip;
+  using Base::skip_name;
+  using Base::take;
+  using Base::text;
+  using Base::tuple_or_one;
+  using Base::unexpected;
+  using Base::lexer_;
+  using Base::nodes_;
+  using Base::source_;
+  using Base::token_;
+  using Base::uses_;
+
+ public:
+  using Base::Base;
+  using Base::diagnosis;
+
+  // The first statement. `diagnosis` says whether it went well.
+  constexpr Index parse() {
+    if (source_.size() >= 0x7FFFFFFF) {
+      lexer_.fail(SyntaxError::too_long, 0);
+      return 0;
+    }
+    token_ = lexer_.next();
+    return body(Ends::nothing);
+  }
+
+ private:
+  // Which end tags the body being parsed waits for.
+  enum class Ends : std::uint8_t {
+    nothing, if_, else_, for_, for_else, set, macro, call, filter, with, generation, block, autoescape
+  };
+
+  // --- statements ----------------------------------------------------------------------------------------------------
+
+  constexpr static bool ends(Ends waiting, std::string_view tag) {
+    switch (waiting) {
+      case Ends::nothing: return false;
+      case Ends::if_: return tag == "elif" || tag == "else" || tag == "endif";
+      case Ends::else_: return tag == "endif";
+      case Ends::for_: return tag == "else" || tag == "endfor";
+      case Ends::for_else: return tag == "endfor";
+      case Ends::set: return tag == "endset";
+      case Ends::macro: return tag == "endmacro";
+      case Ends::call: return tag == "endcall";
+      case Ends::filter: return tag == "endfilter";
+      case Ends::with: return tag == "endwith";
+      case Ends::generation: return tag == "endgeneration";
+      case Ends::block: return tag == "endblock";
+      case Ends::autoescape: return tag == "endautoescape";
+    }
+    return false;
+  }
+
+  // Statements up to an end tag, whose name is then the current token; or up to the end of the template.
+  constexpr Index body(Ends waiting) {
+    Deeper deeper(*this);
+    Chain<Nodes> chain{nodes_};
+    while (true) {
+      switch (token_.kind) {
+        case TokenKind::data: {
+          const Token data = take();
+          chain.add(add(NodeKind::data, data));
+          break;
+        }
+        case TokenKind::print_begin: {
+          const Token begin = take();
+          const Index value = tuple_or_one(true);
+          chain.add(add(NodeKind::print, begin, value));
+          expect(TokenKind::print_end);
+          break;
+        }
+        case TokenKind::block_begin:
+          take();
+          if (is(TokenKind::name) && ends(waiting, text(token_))) return chain.first;
+          chain.add(statement());
+          expect(TokenKind::block_end);
+          break;
+        default:
+          if (waiting != Ends::nothing || !is(TokenKind::end)) fail(SyntaxError::unexpected_end, token_.at);
+          return chain.first;
+      }
+    }
+  }
+
+  // The body of a tag that is closed by one end tag; the end tag's name is taken.
+  constexpr Index closed_body(Ends waiting) {
+    skip(TokenKind::colon);
+    expect(TokenKind::block_end);
+    const Index first = body(waiting);
+    take();
+    return first;
+  }
+
+  constexpr Index statement() {
+    if (!is(TokenKind::name)) return unexpected();
+    const Token tag = take();
+    const std::string_view name = text(tag);
+    switch (name[0]) {
+      case 'i':
+        if (name == "if") return if_statement(tag);
+        if (name == "include" || name == "import") return load_statement(tag);
+        break;
+      case 's':
+        if (name == "set") return set_statement(tag);
+        break;
+      case 'f':
+        if (name == "for") return for_statement(tag);
+        if (name == "filter") return filter_statement(tag);
+        if (name == "from") return load_statement(tag);
+        break;
+      case 'm':
+        if (name == "macro") return macro_statement(tag);
+        break;
+      case 'c':
+        if (name == "call") return call_statement(tag);
+        if (name == "continue") return loop_control(NodeKind::continue_, tag);
+        break;
+      case 'b':
+        if (name == "break") return loop_control(NodeKind::break_, tag);
+        if (name == "block") return block_statement(tag);
+        break;
+      case 'g':
+        if (name == "generation") return generation_statement(tag);
+        break;
+      case 'w':
+        if (name == "with") return with_statement(tag);
+        break;
+      case 'p':
+        if (name == "print") return print_statement(tag);
+        break;
+      case 'a':
+        if (name == "autoescape") return autoescape_statement(tag);
+        break;
+      case 'e':
+        if (name == "extends") return load_statement(tag);
+        if (name == "else" || name == "elif" || name.substr(0, 3) == "end") return fail(SyntaxError::stray_end_tag, tag.at);
+        break;
+      default: break;
+    }
+    return fail(SyntaxError::unknown_tag, tag.at);
+  }
+
+  constexpr Index if_statement(const Token& tag) {
+    const Index first = add(NodeKind::if_, tag);
+    Index current = first;
+    while (!lexer_.failed()) {
+      const Index test = tuple_or_one(false);
+      skip(TokenKind::colon);
+      expect(TokenKind::block_end);
+      const Index then = body(Ends::if_);
+      if (lexer_.failed()) break;
+      nodes_[current].a = test;
+      nodes_[current].b = then;
+      const Token end = take();
+      if (text(end) == "endif") break;
+      if (text(end) == "else") {
+        const Index rest = closed_body(Ends::else_);
+        if (!lexer_.failed()) nodes_[current].c = rest;
+        break;
+      }
+      const Index rest = add(NodeKind::if_, end);
+      nodes_[current].c = rest;
+      nodes_[current].op = 1;
+      current = rest;
+    }
+    return first;
+  }
+
+  constexpr Index for_statement(const Token& tag) {
+    const Index target = assign_target(false);
+    if (!is(Word::in)) return unexpected();
+    take();
+    const Index iterable = tuple_or_one(false, true);
+    if (is(Word::if_)) {
+      take();
+      const Index filter = expression();
+      if (!lexer_.failed()) nodes_[iterable].next = filter;
+    }
+    const bool recursive = skip_name("recursive");
+    ++loops_;
+    skip(TokenKind::colon);
+    expect(TokenKind::block_end);
+    const Index content = body(Ends::for_);
+    --loops_;
+    const Token end = take();
+    Index otherwise = 0;
+    if (text(end) == "else") otherwise = closed_body(Ends::for_else);
+    const Index node = add(NodeKind::for_, tag, target, iterable, content);
+    if (node != 0) {
+      nodes_[node].d = otherwise;
+      nodes_[node].op = recursive ? 1 : 0;
+    }
+    return node;
+  }
+
+  constexpr Index loop_control(NodeKind kind, const Token& tag) {
+    if (loops_ == 0) return fail(SyntaxError::loop_control_outside, tag.at);
+    return add(kind, tag);
+  }
+
+  constexpr Index set_statement(const Token& tag) {
+    const Index target = assign_target(true);
+    if (skip(TokenKind::assign)) {
+      const Index value = tuple_or_one(true);
+      return add(NodeKind::set, tag, target, value);
+    }
+    const Index filters = filter_chain(0);
+    const Index content = closed_body(Ends::set);
+    return add(NodeKind::set_block, tag, target, filters, content);
+  }
+
+  // Inside of a macro, loops outside of it do not count, and what its body mentions is noted.
+  struct MacroState {
+    int loops;
+    std::uint8_t uses;
+  };
+  constexpr MacroState enter_macro() {
+    const MacroState state{loops_, uses_};
+    loops_ = 0;
+    uses_ = 0;
+    return state;
+  }
+  constexpr std::uint8_t leave_macro(const MacroState& state) {
+    const std::uint8_t used = uses_;
+    loops_ = state.loops;
+    uses_ = static_cast<std::uint8_t>(state.uses | used);
+    return used;
+  }
+
+  constexpr Index macro_statement(const Token&) {
+    const Token name = expect(TokenKind::name);
+    const MacroState outer = enter_macro();
+    const Index parameters = signature();
+    const Index content = closed_body(Ends::macro);
+    const std::uint8_t uses = leave_macro(outer);
+    const Index node = add(NodeKind::macro, name, parameters, 0, content);
+    if (node != 0) nodes_[node].op = uses;
+    return node;
+  }
+
+  constexpr Index call_statement(const Token& tag) {
+    const Index parameters = is(TokenKind::left_paren) ? signature() : 0;
+    const Index call = expression();
+    if (lexer_.failed()) return 0;
+    if (nodes_[call].kind != NodeKind::call) return fail(SyntaxError::call_expected, tag.at);
+    const MacroState outer = enter_macro();
+    const Index content = closed_body(Ends::call);
+    const std::uint8_t uses = leave_macro(outer);
+    const Index node = add(NodeKind::call_block, tag, call, parameters, content);
+    if (node != 0) nodes_[node].op = uses;
+    return node;
+  }
+
+  constexpr Index signature() {
+    expect(TokenKind::left_paren);
+    Chain<Nodes> chain{nodes_};
+    bool defaults = false;
+    while (!is(TokenKind::right_paren) && !lexer_.failed()) {
+      if (chain.first != 0) expect(TokenKind::comma);
+      const Token name = expect(TokenKind::name);
+      Index value = 0;
+      if (skip(TokenKind::assign)) {
+        value = expression();
+        defaults = true;
+      } else if (defaults) {
+        return fail(SyntaxError::default_then_no_default, name.at);
+      }
+      chain.add(add(NodeKind::parameter, name, value));
+    }
+    expect(TokenKind::right_paren);
+    return chain.first;
+  }
+
+  constexpr Index filter_statement(const Token& tag) {
+    const Index filters = one_filter(0);
+    const Index all = filter_chain(filters);
+    const Index content = closed_body(Ends::filter);
+    return add(NodeKind::filter_block, tag, 0, all, content);
+  }
+
+  constexpr Index with_statement(const Token& tag) {
+    Chain<Nodes> targets{nodes_};
+    Chain<Nodes> values{nodes_};
+    while (!is(TokenKind::block_end) && !lexer_.failed()) {
+      if (targets.first != 0) expect(TokenKind::comma);
+      targets.add(assign_target(false));
+      expect(TokenKind::assign);
+      values.add(expression());
+    }
+    const Index content = closed_body(Ends::with);
+    return add(NodeKind::with, tag, targets.first, values.first, content);
+  }
+
+  constexpr Index generation_statement(const Token& tag) {
+    const int loops = loops_;
+    loops_ = 0;
+    const Index content = closed_body(Ends::generation);
+    loops_ = loops;
+    return add(NodeKind::generation, tag, 0, 0, content);
+  }
+
+  constexpr Index block_statement(const Token&) {
+    const Token name = expect(TokenKind::name);
+    const bool scoped = skip_name("scoped");
+    skip_name("required");
+    const int loops = loops_;
+    loops_ = 0;
+    const Index content = closed_body(Ends::block);
+    loops_ = loops;
+    skip_name(text(name));
+    const Index node = add(NodeKind::block, name, 0, 0, content);
+    if (node != 0) nodes_[node].op = scoped ? 1 : 0;
+    return node;
+  }
+
+  constexpr Index print_statement(const Token& tag) {
+    Chain<Nodes> values{nodes_};
+    while (!is(TokenKind::block_end) && !lexer_.failed()) {
+      if (values.first != 0) expect(TokenKind::comma);
+      values.add(expression());
+    }
+    return add(NodeKind::print, tag, values.first);
+  }
+
+  constexpr Index autoescape_statement(const Token& tag) {
+    const Index value = expression();
+    const Index content = closed_body(Ends::autoescape);
+    return add(NodeKind::autoescape, tag, value, 0, content);
+  }
+
+  // Nothing can be loaded, so that only what ends the tag matters.
+  constexpr Index load_statement(const Token& tag) {
+    while (!is(TokenKind::block_end) && !lexer_.failed() && !is(TokenKind::end)) take();
+    return add(NodeKind::load, tag);
+  }
+
+  // --- targets -------------------------------------------------------------------------------------------------------
+
+  constexpr Index assign_target(bool with_namespace) {
+    const Token begin = token_;
+    Chain<Nodes> chain{nodes_};
+    bool is_tuple = false;
+    while (!lexer_.failed()) {
+      if (chain.first != 0) {
+        if (is(Word::in) || is(TokenKind::assign) || is(TokenKind::block_end)) break;  // a comma at the end
+      }
+      chain.add(one_target(with_namespace));
+      if (!skip(TokenKind::comma)) break;
+      is_tuple = true;
+    }
+    return is_tuple ? add(NodeKind::tuple, begin, chain.first) : chain.first;
+  }
+
+  constexpr Index one_target(bool with_namespace) {
+    Deeper deeper(*this);
+    if (is(TokenKind::left_paren)) {
+      const Token begin = take();
+      Chain<Nodes> chain{nodes_};
+      bool is_tuple = false;
+      while (!is(TokenKind::right_paren) && !lexer_.failed()) {
+        chain.add(one_target(false));
+        if (!skip(TokenKind::comma)) break;
+        is_tuple = true;
+      }
+      expect(TokenKind::right_paren);
+      if (chain.first == 0) return fail(SyntaxError::bad_target, begin.at);
+      return is_tuple ? add(NodeKind::tuple, begin, chain.first) : chain.first;
+    }
+    if (!is(TokenKind::name) || !is(Word::other)) return fail(SyntaxError::bad_target, token_.at);
+    const Token name = take();
+    const Index node = add(NodeKind::name, name);
+    if (!with_namespace || !skip(TokenKind::dot)) return node;
+    const Token attribute = expect(TokenKind::name);
+    return add(NodeKind::attribute, attribute, node);
+  }
+
   int loops_ = 0;
-  std::uint8_t uses_ = 0;
 };
 
 }  // namespace diecast::chat
@@ -6274,7 +6349,9 @@ inline std::vector<Value> rsplit_at(Budget& budget, const Text& text, std::strin
   return {splitter.parts.rbegin(), splitter.parts.rend()};
 }
 
-inline bool is_line_break(char32_t c) { return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029; }
+inline bool is_line_break(char32_t c) {
+  return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
 
 inline std::vector<Value> split_lines(Budget& budget, const Text& text, bool keep_ends) {
   const std::string_view bytes = text.view();
@@ -6352,7 +6429,10 @@ enum class Case : std::uint8_t { upper, lower, title, swap, fold };
 
 inline void add_in_case(TextBuilder& out, const Text& text, std::size_t at, std::size_t end, Case to) {
   std::string mapped;
-  add_mapped(mapped, decode_at(text.view(), at).value, to == Case::upper ? Letter::upper : to == Case::title ? Letter::title : Letter::lower);
+  add_mapped(mapped, decode_at(text.view(), at).value,
+             to == Case::upper   ? Letter::upper
+             : to == Case::title ? Letter::title
+                                 : Letter::lower);
   out.add(mapped, text.any_typed(at, end));
 }
 
@@ -6408,7 +6488,8 @@ inline std::string fixed_text(double value, char type, std::int64_t precision, b
     const std::string text = std::isnan(value) ? "nan" : "inf";
     return large ? (text == "nan" ? "NAN" : "INF") : text;
   }
-  if (precision > most_digits) fail("a number cannot be formatted with more than " + std::to_string(most_digits) + " digits, asked for " + std::to_string(precision));
+  if (precision > most_digits)
+    fail("a number cannot be formatted with more than " + std::to_string(most_digits) + " digits, asked for " + std::to_string(precision));
   const char kind = static_cast<char>(type | 0x20);
   const auto format = kind == 'e' ? std::chars_format::scientific : kind == 'g' ? std::chars_format::general : std::chars_format::fixed;
   int digits = static_cast<int>(precision < 0 ? 6 : precision);
@@ -6460,7 +6541,9 @@ inline void add_integer(TextBuilder& out, std::int64_t value, const FormatSpec& 
   const unsigned base = spec.type == 'x' || spec.type == 'X' ? 16 : spec.type == 'o' ? 8 : spec.type == 'b' ? 2 : 10;
   std::string digits = digits_in(size, base, spec.type == 'X');
   if (spec.precision > static_cast<std::int64_t>(digits.size())) {  // only of `%`
-    if (spec.precision > most_digits) fail("a number cannot be formatted with more than " + std::to_string(most_digits) + " digits, asked for " + std::to_string(spec.precision));
+    if (spec.precision > most_digits)
+      fail("a number cannot be formatted with more than " + std::to_string(most_digits) + " digits, asked for " +
+           std::to_string(spec.precision));
     digits.insert(0, static_cast<std::size_t>(spec.precision) - digits.size(), '0');
   }
   if (spec.grouping != '\0') digits = grouped(std::move(digits), spec.grouping, base == 10 ? 3 : 4);
@@ -6532,8 +6615,10 @@ class PercentFormatter {
       if (at_ < text.size()) one();
     }
     // Python lets anything with subscripts pass here unused, lists too.
-    const bool single = !is_tuple(values_) && !values_.is_dict() && !values_.is_undefined() && !(values_.is_list() && values_.as_list().kind <= ListKind::group);
-    if (is_tuple(values_) ? used_ < values_.as_list().items.size() : single && used_ == 0) fail("not all arguments converted during string formatting");
+    const bool single = !is_tuple(values_) && !values_.is_dict() && !values_.is_undefined() &&
+                        !(values_.is_list() && values_.as_list().kind <= ListKind::group);
+    if (is_tuple(values_) ? used_ < values_.as_list().items.size() : single && used_ == 0)
+      fail("not all arguments converted during string formatting");
     return out_.take();
   }
 
@@ -6637,8 +6722,10 @@ class PercentFormatter {
       case 'X':
       case 'o':
         if (value.is_undefined()) fail_undefined(value);
-        if (value.is_real() && (spec.type == 'd' || spec.type == 'i' || spec.type == 'u')) return add_integer(out_, real_to_integer(value.as_real()), spec, typed);
-        if (!value.is_integral()) fail(std::string("%") + spec.type + " format: a number is required, not " + std::string(value.type_name()));
+        if (value.is_real() && (spec.type == 'd' || spec.type == 'i' || spec.type == 'u'))
+          return add_integer(out_, real_to_integer(value.as_real()), spec, typed);
+        if (!value.is_integral())
+          fail(std::string("%") + spec.type + " format: a number is required, not " + std::string(value.type_name()));
         return add_integer(out_, value.as_int(), spec, typed);
       case 'e':
       case 'E':
@@ -6660,7 +6747,9 @@ class PercentFormatter {
   std::size_t used_ = 0;
 };
 
-inline Text format_percent(Budget& budget, const Text& format, const Value& values) { return PercentFormatter(budget, format, values).run(); }
+inline Text format_percent(Budget& budget, const Text& format, const Value& values) {
+  return PercentFormatter(budget, format, values).run();
+}
 
 }  // namespace diecast::chat
 
@@ -6714,7 +6803,8 @@ inline Value Interpreter::evaluate_node(const Node& node, Index index, Scope& sc
       const Value value = evaluate(node.a, scope);
       at_ = node.at;
       if (value.is_undefined()) fail_undefined(value);
-      if (!value.is_number()) fail(std::string("bad operand type for unary ") + (node.kind == NodeKind::negative ? "-" : "+") + ": " + quoted_type(value));
+      if (!value.is_number())
+        fail(std::string("bad operand type for unary ") + (node.kind == NodeKind::negative ? "-" : "+") + ": " + quoted_type(value));
       if (node.kind == NodeKind::positive) return value.is_real() ? Value(value.as_real()) : Value(value.as_int());
       return value.is_real() ? Value(-value.as_real()) : integer_arithmetic(Operator::sub, 0, value.as_int());
     }
@@ -6988,7 +7078,8 @@ class Loop : public Object, public std::enable_shared_from_this<Loop> {
     if (name == "depth0") return set(value, depth_);
     if (name == "previtem") return set(value, index0_ > 0 ? previous_ : Value::undefined("there is no previous item"));
     if (name == "nextitem") return set(value, peek() ? ahead_.front() : Value::undefined("there is no next item"));
-    if (name == "cycle" || name == "changed") return set(value, Value(std::make_shared<BoundLoopMethod>(shared_from_this(), name == "cycle")));
+    if (name == "cycle" || name == "changed")
+      return set(value, Value(std::make_shared<BoundLoopMethod>(shared_from_this(), name == "cycle")));
     return false;
   }
 
@@ -7146,6 +7237,7 @@ inline Flow Interpreter::execute(const Node& node, Index index, Scope& scope, Te
       TextBuilder content(budget_);
       execute_in_new_scope(node.c, &scope, content);
       const Value result = evaluate_filters(node.b, Value(content.take()), scope);
+      if (!result.is_string()) fail("the filters of a filter block must give a string, not " + std::string(result.type_name()));
       add_str(out, result);
       return Flow::on;
     }
@@ -7206,8 +7298,8 @@ inline void Interpreter::assign(Index target, Value value, Scope& scope) {
   std::size_t expected = 0;
   for (Index part = to.a; part != 0; part = node(part).next) ++expected;
   if (items.size() != expected) {
-    fail((items.size() < expected ? "not enough" : "too many") + std::string(" values to unpack (expected ") + std::to_string(expected) + ", got " +
-         std::to_string(items.size()) + ")");
+    fail((items.size() < expected ? "not enough" : "too many") + std::string(" values to unpack (expected ") + std::to_string(expected) +
+         ", got " + std::to_string(items.size()) + ")");
   }
   for (Index part = to.a; part != 0; part = node(part).next) assign(part, items[i++], scope);
 }
@@ -7251,7 +7343,8 @@ class AttributePath {
     for (const Value& part : split_at(budget, path.as_text(), ".", -1)) {
       const std::string_view name = part.as_text().view();
       std::int64_t number = 0;
-      const bool digits = !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos && parse_integer(name, 10, number);
+      const bool digits =
+          !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos && parse_integer(name, 10, number);
       parts_.push_back(digits ? Value(number) : part);
     }
   }
@@ -7298,7 +7391,8 @@ inline Value filter_default(Interpreter&, const Value& value, Arguments& argumen
 inline Value filter_length(Interpreter& interpreter, const Value& value, Arguments& arguments) {
   Bound bound("length", arguments, {});
   if (value.is_string()) interpreter.budget().step(value.as_text().size() / 64);
-  if (Value result; value.is_object() && value.as_object()->type_name() == "LoopContext" && value.as_object()->attribute("length", result)) return result;
+  if (Value result; value.is_object() && value.as_object()->type_name() == "LoopContext" && value.as_object()->attribute("length", result))
+    return result;
   return length(value);
 }
 
@@ -7447,7 +7541,8 @@ class BraceFormatter {
     Value value;
     std::int64_t index = 0;
     if (first.empty() || parse_integer(first, 10, index)) {
-      if (first.empty() ? numbering_ == 2 : numbering_ == 1) fail("cannot switch between automatic field numbering and manual field specification");
+      if (first.empty() ? numbering_ == 2 : numbering_ == 1)
+        fail("cannot switch between automatic field numbering and manual field specification");
       numbering_ = first.empty() ? 1 : 2;
       const auto at = first.empty() ? automatic_++ : static_cast<std::size_t>(index);
       if (at >= arguments_.positional.size()) fail("Replacement index " + std::to_string(at) + " out of range for positional args tuple");
@@ -7474,7 +7569,8 @@ class BraceFormatter {
         if (stop == std::string_view::npos) fail("Missing ']' in format string");
         const std::string_view key = name.substr(at + 1, stop - at - 1);
         std::int64_t number = 0;
-        const bool is_number = !key.empty() && key.find_first_not_of("0123456789") == std::string_view::npos && parse_integer(key, 10, number);
+        const bool is_number =
+            !key.empty() && key.find_first_not_of("0123456789") == std::string_view::npos && parse_integer(key, 10, number);
         value = interpreter_.item(value, is_number ? Value(number) : Value::plain(key));
         at = stop + 1;
       } else {
@@ -7551,7 +7647,8 @@ class BraceFormatter {
       return add_text(out, str(interpreter_.budget(), value), spec, typed);
     }
     if (zero) spec.align = '=';
-    if (!value.is_number() || (value.is_bool() && spec.type == 's')) fail("unsupported format string passed to " + std::string(value.type_name()) + ".__format__");
+    if (!value.is_number() || (value.is_bool() && spec.type == 's'))
+      fail("unsupported format string passed to " + std::string(value.type_name()) + ".__format__");
     const bool real = value.is_real() || std::string_view("eEfFgG%").find(spec.type == '\0' ? 'd' : spec.type) != std::string_view::npos;
     if (real) {
       if (spec.type != '\0' && std::string_view("eEfFgG%n").find(spec.type) == std::string_view::npos) {
@@ -7764,7 +7861,10 @@ inline Value call_text_method(Interpreter& interpreter, const Text& text, std::s
     Bound bound(name, arguments, {"chars"});
     budget.build(text.size());
     if (bound.given(0)) budget.step(text.size() * bound.text(0).size() / 16);
-    return Value(strip(text, bound.given(0) ? &bound.text(0) : nullptr, name == "strip" ? Side::both : name[0] == 'l' ? Side::left : Side::right));
+    return Value(strip(text, bound.given(0) ? &bound.text(0) : nullptr,
+                       name == "strip"  ? Side::both
+                       : name[0] == 'l' ? Side::left
+                                        : Side::right));
   }
   if (name == "split" || name == "rsplit") return split_method(budget, text, name, arguments);
   if (name == "splitlines") {
@@ -7796,7 +7896,8 @@ inline Value call_text_method(Interpreter& interpreter, const Text& text, std::s
     Bound bound(name, arguments, {"affix"});
     const std::string_view affix = bound.text(0).view();
     const bool front = name == "removeprefix";
-    const bool has = affix.size() <= text.size() && (front ? text.view().substr(0, affix.size()) : text.view().substr(text.size() - affix.size())) == affix;
+    const bool has = affix.size() <= text.size() &&
+                     (front ? text.view().substr(0, affix.size()) : text.view().substr(text.size() - affix.size())) == affix;
     budget.build(text.size());
     if (!has) return Value(text);
     return Value(front ? text.slice(affix.size(), text.size()) : text.slice(0, text.size() - affix.size()));
@@ -8013,8 +8114,10 @@ inline Value filter_sum(Interpreter& interpreter, const Value& value, Arguments&
   for (const Value& item : items_of(budget, value)) {
     const Value next = path.of(interpreter, item);
     if (next.is_undefined()) fail_undefined(next);
-    if (!total.is_number() || !next.is_number()) fail("unsupported operand type(s) for +: " + quoted_type(total) + " and " + quoted_type(next));
-    total = total.is_integral() && next.is_integral() ? integer_arithmetic(Operator::add, total.as_int(), next.as_int()) : Value(total.as_real() + next.as_real());
+    if (!total.is_number() || !next.is_number())
+      fail("unsupported operand type(s) for +: " + quoted_type(total) + " and " + quoted_type(next));
+    total = total.is_integral() && next.is_integral() ? integer_arithmetic(Operator::add, total.as_int(), next.as_int())
+                                                      : Value(total.as_real() + next.as_real());
   }
   return total;
 }
@@ -8069,7 +8172,9 @@ inline Value filter_groupby(Interpreter& interpreter, const Value& value, Argume
   Budget& budget = interpreter.budget();
   const AttributePath path(budget, bound.need(0));
   const auto items = items_of(budget, value);
-  const auto key_of = [&](const Value& item) { return bound.given(1) ? path.of(interpreter, item, bound.need(1)) : path.of(interpreter, item); };
+  const auto key_of = [&](const Value& item) {
+    return bound.given(1) ? path.of(interpreter, item, bound.need(1)) : path.of(interpreter, item);
+  };
   std::vector<Value> keys;
   for (const Value& item : items) keys.push_back(ignore_case(budget, key_of(item), bound.flag(2)));
   std::vector<Value> groups;
@@ -8300,7 +8405,8 @@ inline Value to_json(Budget& budget, const Value& value, Arguments& arguments) {
     const Value& indent = bound.need(1);
     const std::int64_t width = indent.is_string() ? 0 : bound.integer(1);
     TextBuilder level(budget);
-    style.indent = indent.is_string() ? indent.as_text() : level.repeat(Text::plain(" "), static_cast<std::size_t>(width > 0 ? width : 0)).take();
+    style.indent =
+        indent.is_string() ? indent.as_text() : level.repeat(Text::plain(" "), static_cast<std::size_t>(width > 0 ? width : 0)).take();
     style.between = Text::plain(",");
   }
   if (bound.given(2)) {
@@ -8487,7 +8593,8 @@ inline Value filter_striptags(Interpreter& interpreter, const Value& value, Argu
       {{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#34;", "\""}, {"&#39;", "'"}, {"&amp;", "&"}}};
   TextBuilder out(budget);
   for (std::size_t at = 0; at < spaced.size();) {
-    const auto* const entity = std::find_if(entities.begin(), entities.end(), [&](const auto& pair) { return spaced.view().substr(at, pair.first.size()) == pair.first; });
+    const auto* const entity = std::find_if(entities.begin(), entities.end(),
+                                            [&](const auto& pair) { return spaced.view().substr(at, pair.first.size()) == pair.first; });
     const std::size_t next = at + (entity == entities.end() ? 1 : entity->first.size());
     if (entity == entities.end()) {
       out.add(spaced, at, next);
@@ -8502,7 +8609,8 @@ inline Value filter_striptags(Interpreter& interpreter, const Value& value, Argu
 inline void add_quoted(TextBuilder& out, const Text& text, bool in_query) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text.view()[at];
-    const bool safe = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '-' || c == '~' || (c == '/' && !in_query);
+    const bool safe = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '-' ||
+                      c == '~' || (c == '/' && !in_query);
     if (safe) {
       out.add(text, at, at + 1);
     } else if (c == ' ' && in_query) {
@@ -8603,7 +8711,8 @@ bool compare_test(Interpreter& interpreter, const Value& value, Arguments& argum
 inline Value remainder_of(const Value& value, const Value& divisor) {
   if (value.is_undefined()) fail_undefined(value);
   if (divisor.is_undefined()) fail_undefined(divisor);
-  if (!value.is_number() || !divisor.is_number()) fail("unsupported operand type(s) for %: " + quoted_type(value) + " and " + quoted_type(divisor));
+  if (!value.is_number() || !divisor.is_number())
+    fail("unsupported operand type(s) for %: " + quoted_type(value) + " and " + quoted_type(divisor));
   if (value.is_integral() && divisor.is_integral()) return integer_arithmetic(Operator::mod, value.as_int(), divisor.as_int());
   return real_arithmetic(Operator::mod, value.as_real(), divisor.as_real());
 }
@@ -8770,6 +8879,8 @@ inline bool Interpreter::apply_test(std::string_view name, const Value& input, A
   Level level(*this);
   budget_.step();
   if (name == "filter" || name == "test") {
+    Bound bound(name, arguments, {});
+    check_hashable(input);
     if (!input.is_string()) return false;
     const std::string_view asked = input.as_text().view();
     return name == "filter" ? find_filter(asked) != nullptr : find_test(asked) != nullptr;
@@ -8842,8 +8953,9 @@ namespace chat {
 // The roles that are words of the template rather than something typed: templates make markers of them, like <|user|>.
 // Any other role stays typed text, since `<|` + "im_end" + `|>` must not become a marker.
 inline bool is_known_role(std::string_view role) {
-  static constexpr std::array<std::string_view, 13> roles{"system",   "user",        "assistant", "tool",    "developer", "function", "model",
-                                                          "ipython",  "observation", "context",   "environment", "documents", "tool_response"};
+  static constexpr std::array<std::string_view, 13> roles{"system",      "user",      "assistant",    "tool",        "developer",
+                                                          "function",    "model",     "ipython",      "observation", "context",
+                                                          "environment", "documents", "tool_response"};
   for (const std::string_view known : roles) {
     if (known == role) return true;
   }
@@ -8856,7 +8968,8 @@ inline Value role_value(std::string_view role) { return is_known_role(role) ? Va
 inline Value messages_value(std::span<const Message> messages) {
   std::vector<Value> list;
   for (const Message& message : messages) {
-    list.push_back(Value::dict({{Value::plain("role"), role_value(message.role)}, {Value::plain("content"), Value::typed(message.content)}}));
+    list.push_back(
+        Value::dict({{Value::plain("role"), role_value(message.role)}, {Value::plain("content"), Value::typed(message.content)}}));
   }
   return Value::list(std::move(list));
 }
@@ -8893,7 +9006,8 @@ class ChatTemplate {
   std::string_view source() const noexcept { return tree_.source; }
 
   PromptText render(const TemplateContext& context) const {
-    if (!context.messages.is_list() || context.messages.as_list().items.empty()) throw Error("the list of messages is empty: there is nothing to answer");
+    if (!context.messages.is_list() || context.messages.as_list().items.empty())
+      throw Error("the list of messages is empty: there is nothing to answer");
     std::vector<std::pair<std::string, chat::Value>> names{{"messages", context.messages},
                                                            {"add_generation_prompt", context.add_generation_prompt},
                                                            {"bos_token", chat::Value::plain(context.bos_token)},
@@ -8905,7 +9019,8 @@ class ChatTemplate {
     return interpreter.run(names).to_prompt();
   }
 
-  PromptText render(std::span<const Message> messages, bool add_generation_prompt, std::string_view bos_token, std::string_view eos_token) const {
+  PromptText render(std::span<const Message> messages, bool add_generation_prompt, std::string_view bos_token,
+                    std::string_view eos_token) const {
     TemplateContext context;
     context.messages = chat::messages_value(messages);
     context.add_generation_prompt = add_generation_prompt;
