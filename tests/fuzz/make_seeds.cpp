@@ -113,7 +113,7 @@ void write(const std::string& path, const std::string& text) {
 int main(int count, char** arguments) {
   if (count != 2) return 2;
   const std::string folder = arguments[1];
-  // Divisors of Llama 3's RoPE, and a head that is stored though it is the embedding.
+  // With divisors of RoPE frequencies and an untied head.
   one_layer(tiny_llama(), "llama").tensor("rope_freqs.weight", {3}, {1.0F, 1.0F, 8.0F}).some_tensor("output.weight", {12, 16}).write(folder + "/gguf/llama");
   one_layer(tiny_qwen2(), "qwen2").write(folder + "/gguf/qwen2");
   one_layer(tiny_gpt2(), "gpt2").write(folder + "/gguf/gpt2");
