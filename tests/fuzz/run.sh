@@ -18,4 +18,5 @@ options=(-seed=1 "-max_total_time=$seconds" "-max_len=${longest[$name]-4096}" -m
   -print_final_stats=1 -print_funcs=0 "-artifact_prefix=$work/found-")
 words=${BASH_SOURCE[0]%/*}/words/$name.txt
 if [[ -f $words ]]; then options+=("-dict=$words"); fi
+export ASAN_OPTIONS=quarantine_size_mb=64:${ASAN_OPTIONS-}  # freed memory that is kept does not count as used
 exec "$program" "${options[@]}" "$@" "$work/corpus"
