@@ -2075,9 +2075,9 @@ inline void read_kinds(const Gguf& file, TokenizerTables& tables) {
   }
 }
 
-// Llama 3's rule, which GGUF states only through the pre-tokenizer's name: whole pieces win over merges, and the text begins with BOS.
+// The rule of Llama 3 and of Mistral's Tekken, which GGUF states only through the pre-tokenizer's name: whole pieces win over merges, and the text begins with BOS.
 inline bool is_llama3(std::string_view pre_tokenizer) {
-  constexpr std::array<std::string_view, 3> names{"llama-bpe", "llama3", "llama-v3"};
+  constexpr std::array<std::string_view, 4> names{"llama-bpe", "llama3", "llama-v3", "tekken"};
   return std::ranges::find(names, pre_tokenizer) != names.end();
 }
 
@@ -11203,6 +11203,19 @@ constexpr bool is_ascii_punctuation(const Character& c) {
   return is_between(c, U'!', U'/') || is_between(c, U':', U'@') || is_between(c, U'[', U'`') || is_between(c, U'{', U'~');
 }
 
+struct CharacterRange {
+  char32_t first;
+  char32_t last;
+};
+
+// `ranges` ascend and do not touch one another.
+template <std::size_t count>
+constexpr bool is_within(const CharacterRange (&ranges)[count], const Character& c) {
+  const auto* after = std::upper_bound(std::begin(ranges), std::end(ranges), c.point,
+                                       [](char32_t point, const CharacterRange& range) { return point < range.first; });
+  return after != std::begin(ranges) && c.point <= std::prev(after)->last;
+}
+
 // The end of the longest run of characters that satisfy `accepts`, at most `most` of them.
 template <class Predicate>
 constexpr std::size_t run(std::string_view text, std::size_t at, Predicate accepts, std::size_t most = static_cast<std::size_t>(-1)) {
@@ -11286,11 +11299,6 @@ constexpr std::size_t isolate_run(std::string_view text, std::size_t at) {
 
 namespace diecast::scan {
 
-struct CharacterRange {
-  char32_t first;
-  char32_t last;
-};
-
 // The letters of deepseek-llm: A-Za-zµÀ-ÖØ-öø-ƺ and so on. Some of the letters that have case.
 inline constexpr CharacterRange deepseek_letters[] = {
     {0x41, 0x5A}, {0x61, 0x7A}, {0xB5, 0xB5}, {0xC0, 0xD6}, {0xD8, 0xF6}, {0xF8, 0x1BA}, {0x1BC, 0x1BF}, {0x1C4, 0x293}, {0x295, 0x2AF},
@@ -11306,11 +11314,7 @@ inline constexpr CharacterRange deepseek_letters[] = {
     {0xA78B, 0xA78E}, {0xAB70, 0xABBF}, {0xFB00, 0xFB06}, {0xFB13, 0xFB17}, {0xFF21, 0xFF3A}, {0xFF41, 0xFF5A}, {0x10400, 0x1044F},
     {0x104B0, 0x104D3}, {0x104D8, 0x104FB}, {0x10C80, 0x10CB2}, {0x10CC0, 0x10CF2}, {0x118A0, 0x118DF}, {0x1E900, 0x1E943},};
 
-constexpr bool is_deepseek_letter(const Character& c) {
-  const auto* after = std::upper_bound(std::begin(deepseek_letters), std::end(deepseek_letters), c.point,
-                                       [](char32_t point, const CharacterRange& range) { return point < range.first; });
-  return after != std::begin(deepseek_letters) && c.point <= std::prev(after)->last;
-}
+constexpr bool is_deepseek_letter(const Character& c) { return is_within(deepseek_letters, c); }
 // [!-/:-~！-／：-～‘-‟　-。] : with the ASCII letters, which lie between : and ~.
 constexpr bool is_deepseek_punctuation(const Character& c) {
   return is_between(c, U'!', U'/') || is_between(c, U':', U'~') || is_between(c, 0xFF01, 0xFF0F) || is_between(c, 0xFF1A, 0xFF5E) ||
@@ -11369,8 +11373,22 @@ constexpr std::size_t deepseek3_word(std::string_view text, std::size_t at) {
 
 namespace diecast::scan {
 
-// Punctuation, Contiguous: runs of it are pieces.
-constexpr bool is_any_punctuation(const Character& c) { return is_ascii_punctuation(c) || unicode::is_punctuation(c.category); }
+// What became punctuation after Unicode 8, whose tables the tokenizers package asks in its Punctuation step.
+inline constexpr CharacterRange newer_punctuation[] = {
+    {0x61D, 0x61D}, {0x9FD, 0x9FD}, {0xA76, 0xA76}, {0xC77, 0xC77}, {0xC84, 0xC84}, {0x1B4E, 0x1B4F}, {0x1B7D, 0x1B7F}, {0x2E43, 0x2E4F},
+    {0x2E52, 0x2E5D}, {0x10D6E, 0x10D6E}, {0x10EAD, 0x10EAD}, {0x10F55, 0x10F59}, {0x10F86, 0x10F89}, {0x113D4, 0x113D5},
+    {0x113D7, 0x113D8}, {0x1144B, 0x1144F}, {0x1145A, 0x1145B}, {0x1145D, 0x1145D}, {0x11660, 0x1166C}, {0x116B9, 0x116B9},
+    {0x1183B, 0x1183B}, {0x11944, 0x11946}, {0x119E2, 0x119E2}, {0x11A3F, 0x11A46}, {0x11A9A, 0x11A9C}, {0x11A9E, 0x11AA2},
+    {0x11B00, 0x11B09}, {0x11BE1, 0x11BE1}, {0x11C41, 0x11C45}, {0x11C70, 0x11C71}, {0x11EF7, 0x11EF8}, {0x11F43, 0x11F4F},
+    {0x11FFF, 0x11FFF}, {0x12FF1, 0x12FF2}, {0x16D6D, 0x16D6F}, {0x16E97, 0x16E9A}, {0x16FE2, 0x16FE2}, {0x1E5FF, 0x1E5FF},
+    {0x1E95E, 0x1E95F},
+};
+
+// Punctuation, Contiguous: runs of it are pieces. Two of Unicode 8 are a symbol and a mark today.
+constexpr bool is_unicode8_punctuation(const Character& c) {
+  return is_ascii_punctuation(c) || c.point == 0x166D || c.point == 0x111C9 ||
+         (unicode::is_punctuation(c.category) && !is_within(newer_punctuation, c));
+}
 
 constexpr bool is_digit_byte(std::string_view text, std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; }
 
@@ -11536,7 +11554,7 @@ inline constexpr Scanner deepseek_coder_stages[] = {scan::isolate_run<scan::is_n
                                                     scan::isolate_run<scan::is_number, 1>};
 inline constexpr Scanner deepseek_v3_stages[] = {scan::isolate_run<scan::is_number, 3>,
                                                  scan::isolate_run<scan::is_deepseek3_ideograph>, scan::isolate<scan::deepseek3_word>};
-inline constexpr Scanner falcon_stages[] = {scan::isolate_run<scan::is_any_punctuation>, scan::gpt2, scan::number_bytes,
+inline constexpr Scanner falcon_stages[] = {scan::isolate_run<scan::is_unicode8_punctuation>, scan::gpt2, scan::number_bytes,
                                             scan::digit_triples};
 inline constexpr Scanner bloom_stages[] = {scan::isolate<scan::bloom_word>};
 
