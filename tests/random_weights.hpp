@@ -42,20 +42,20 @@ class RandomWeights {
     const bool mlp_bias = std::visit([](const auto& mlp) { return mlp.bias; }, spec_.mlp);
 
     LayerWeights one;
-    one.attention_norm = norm(in + "attention_norm");
+    if (spec_.norm_placement != NormPlacement::after) one.attention_norm = norm(in + "attention_norm");
     one.q = linear(in + "q", q_width, spec_.hidden, a.qkv_bias);
     one.k = linear(in + "k", kv_width, spec_.hidden, a.qkv_bias);
     one.v = linear(in + "v", kv_width, spec_.hidden, a.qkv_bias);
     one.output = linear(in + "output", spec_.hidden, q_width, a.output_bias);
     if (a.qk_norm) {
-      one.q_norm = vector(in + "q_norm", a.head_dim, 1.0, 0.2);
-      one.k_norm = vector(in + "k_norm", a.head_dim, 1.0, 0.2);
+      one.q_norm = vector(in + "q_norm", a.qk_norm == QkNorm::all_heads ? q_width : a.head_dim, 1.0, 0.2);
+      one.k_norm = vector(in + "k_norm", a.qk_norm == QkNorm::all_heads ? kv_width : a.head_dim, 1.0, 0.2);
     }
-    if (spec_.after_norms) {
+    if (spec_.norm_placement != NormPlacement::before) {
       one.after_attention = norm(in + "after_attention");
       one.after_mlp = norm(in + "after_mlp");
     }
-    one.mlp_norm = norm(in + "mlp_norm");
+    if (spec_.norm_placement != NormPlacement::after && spec_.residual != Residual::parallel_shared_norm) one.mlp_norm = norm(in + "mlp_norm");
     if (std::holds_alternative<GatedMlp>(spec_.mlp)) one.gate = linear(in + "gate", width, spec_.hidden, mlp_bias);
     one.up = linear(in + "up", width, spec_.hidden, mlp_bias);
     one.down = linear(in + "down", spec_.hidden, width, mlp_bias);

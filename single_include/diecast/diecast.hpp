@@ -76,7 +76,17 @@ struct Llama3Scaling {  // Llama 3.1: long waves are divided by factor, short on
   int original_context;
   constexpr bool operator==(const Llama3Scaling&) const = default;
 };
-using RopeScaling = std::variant<LinearScaling, Llama3Scaling>;
+// YaRN (Peng et al. 2023): pairs that turn often within the original context are kept, those that hardly turn are divided by factor,
+// those between blended; and what turns is stretched by attention_factor.
+struct YarnScaling {
+  double factor;
+  int original_context;
+  double beta_fast = 32;  // pairs that turn at least as often are kept
+  double beta_slow = 1;   // pairs that turn at most as often are divided
+  std::optional<double> attention_factor{};  // absent: 0.1 ln(factor) + 1, and 1 for factors up to 1
+  constexpr bool operator==(const YarnScaling&) const = default;
+};
+using RopeScaling = std::variant<LinearScaling, Llama3Scaling, YarnScaling>;
 
 // Rotary positions (Su et al. 2021): Q and K turn, in every layer, by an angle that grows with the position.
 // Pairs are (i, i + rotary_dim/2); files that store neighbouring pairs are permuted when they are read.
@@ -113,13 +123,19 @@ struct SlidingWindow {
   constexpr bool operator==(const SlidingWindow&) const = default;
 };
 
+// RMSNorm on Q and on K, before RoPE.
+enum class QkNorm {
+  each_head,   // over each head's values, all heads with one weight [head_dim] (Qwen 3, Gemma 3)
+  all_heads,   // over the values of all heads together, weight [heads * head_dim] (OLMo 2)
+};
+
 struct Attention {
   int heads;
   int kv_heads;  // each serves heads / kv_heads query heads
   int head_dim;  // independent of hidden / heads
   bool qkv_bias = false;
   bool output_bias = false;
-  bool qk_norm = false;             // RMSNorm over each head of Q and of K, before RoPE
+  std::optional<QkNorm> qk_norm{};
   std::optional<double> scale{};    // of Q K^T; absent: 1 / sqrt(head_dim)
   std::optional<double> soft_cap{}; // scores s become cap * tanh(s / cap)
   std::optional<SlidingWindow> window{};
@@ -150,6 +166,16 @@ struct UntiedHead {  // logits = W . h (+ bias), W of its own
 };
 using Head = std::variant<TiedHead, UntiedHead>;
 
+// Where a layer normalises: the input of attention and of the MLP, their output, or both.
+enum class NormPlacement { before, before_and_after, after };
+
+// How attention and MLP meet in a layer.
+enum class Residual {
+  sequential,           // the MLP reads what attention has been added to
+  parallel,             // both read the layer's input, each through a norm of its own (GPT-NeoX)
+  parallel_shared_norm  // both read it through one norm (StableLM 2 12B)
+};
+
 struct Spec {
   int hidden;
   int layers;
@@ -160,8 +186,11 @@ struct Spec {
   Norm norm;
   Mlp mlp;
   Head head;
-  bool after_norms = false;                // further norms on the output of attention and of the MLP (Gemma 2, 3)
+  NormPlacement norm_placement = NormPlacement::before;
+  Residual residual = Residual::sequential;
   std::optional<double> embedding_scale{}; // hidden states = embedding * scale
+  std::optional<double> residual_scale{};  // of what attention and the MLP add to the hidden states
+  std::optional<double> logit_divisor{};   // logits z become z / divisor, before any soft cap
   std::optional<double> logit_soft_cap{};  // logits z become cap * tanh(z / cap)
   constexpr bool operator==(const Spec&) const = default;
 };
@@ -170,6 +199,7 @@ struct Spec {
 
 BOOST_HANA_ADAPT_STRUCT(diecast::LinearScaling, factor);
 BOOST_HANA_ADAPT_STRUCT(diecast::Llama3Scaling, factor, low_freq_factor, high_freq_factor, original_context);
+BOOST_HANA_ADAPT_STRUCT(diecast::YarnScaling, factor, original_context, beta_fast, beta_slow, attention_factor);
 BOOST_HANA_ADAPT_STRUCT(diecast::Rope, theta, rotary_dim, scaling);
 BOOST_HANA_ADAPT_STRUCT(diecast::Absolute, positions);
 BOOST_HANA_ADAPT_STRUCT(diecast::RmsNorm, epsilon);
@@ -180,12 +210,12 @@ BOOST_HANA_ADAPT_STRUCT(diecast::GatedMlp, width, activation, bias);
 BOOST_HANA_ADAPT_STRUCT(diecast::PlainMlp, width, activation, bias);
 BOOST_HANA_ADAPT_STRUCT(diecast::TiedHead, bias);
 BOOST_HANA_ADAPT_STRUCT(diecast::UntiedHead, bias);
-BOOST_HANA_ADAPT_STRUCT(diecast::Spec, hidden, layers, vocab, context, attention, position, norm, mlp, head, after_norms,
-                        embedding_scale, logit_soft_cap);
+BOOST_HANA_ADAPT_STRUCT(diecast::Spec, hidden, layers, vocab, context, attention, position, norm, mlp, head, norm_placement,
+                        residual, embedding_scale, residual_scale, logit_divisor, logit_soft_cap);
 
 // ---- diecast/spec/walk.hpp
 // The one visitor over a spec, made of Boost.Hana's introspection: comparison, JSON and (later) the writing of configs walk the same fields.
-// A visitor has begin(key, type), end(), leaf(key, value) for int, double, bool and Activation, and absent(key).
+// A visitor has begin(key, type), end(), leaf(key, value) for int, double, bool and the enums, and absent(key).
 
 #include <charconv>
 #include <string_view>
@@ -203,12 +233,37 @@ constexpr std::string_view name_of(Activation activation) {
   return "?";
 }
 
+constexpr std::string_view name_of(QkNorm norm) { return norm == QkNorm::each_head ? "each_head" : "all_heads"; }
+constexpr std::string_view name_of(NormPlacement placement) {
+  switch (placement) {
+    case NormPlacement::before: return "before";
+    case NormPlacement::before_and_after: return "before_and_after";
+    case NormPlacement::after: return "after";
+  }
+  return "?";
+}
+constexpr std::string_view name_of(Residual residual) {
+  switch (residual) {
+    case Residual::sequential: return "sequential";
+    case Residual::parallel: return "parallel";
+    case Residual::parallel_shared_norm: return "parallel_shared_norm";
+  }
+  return "?";
+}
+
+// The type of an enum as C++ spells it: "Activation" for Activation::silu.
+constexpr std::string_view type_name_of(Activation) { return "Activation"; }
+constexpr std::string_view type_name_of(QkNorm) { return "QkNorm"; }
+constexpr std::string_view type_name_of(NormPlacement) { return "NormPlacement"; }
+constexpr std::string_view type_name_of(Residual) { return "Residual"; }
+
 namespace detail {
 
 template <class T>
 struct Called;  // the name of a part of the spec
 template <> struct Called<LinearScaling> { static constexpr std::string_view name = "LinearScaling"; };
 template <> struct Called<Llama3Scaling> { static constexpr std::string_view name = "Llama3Scaling"; };
+template <> struct Called<YarnScaling> { static constexpr std::string_view name = "YarnScaling"; };
 template <> struct Called<Rope> { static constexpr std::string_view name = "Rope"; };
 template <> struct Called<Absolute> { static constexpr std::string_view name = "Absolute"; };
 template <> struct Called<RmsNorm> { static constexpr std::string_view name = "RmsNorm"; };
@@ -254,7 +309,10 @@ inline std::string text_of(double value) {
 }
 inline std::string text_of(int value) { return std::to_string(value); }
 inline std::string text_of(bool value) { return value ? "true" : "false"; }
-inline std::string text_of(Activation value) { return std::string(name_of(value)); }
+template <class Enum, class = std::enable_if_t<std::is_enum_v<Enum>>>
+std::string text_of(Enum value) {
+  return std::string(name_of(value));
+}
 
 }  // namespace diecast
 
@@ -301,6 +359,15 @@ constexpr void check(const Rope& rope, int head_dim) {
          "rope scaling high_freq_factor must be greater than low_freq_factor", llama3->high_freq_factor, llama3->low_freq_factor);
     extent(llama3->original_context, "rope scaling original_context must be at least 1 and at most 2^24");
   }
+  if (const auto* yarn = std::get_if<YarnScaling>(&*rope.scaling)) {
+    positive(yarn->factor, "rope scaling factor must be positive and finite");
+    extent(yarn->original_context, "rope scaling original_context must be at least 1 and at most 2^24");
+    rule(rope.theta > 1, "rope theta must be greater than 1 with YaRN, whose bands divide by its logarithm", rope.theta, 1);
+    positive(yarn->beta_slow, "rope scaling beta_slow must be positive and finite");
+    rule(yarn->beta_fast > yarn->beta_slow && yarn->beta_fast < 1e30, "rope scaling beta_fast must be greater than beta_slow", yarn->beta_fast,
+         yarn->beta_slow);
+    if (yarn->attention_factor) positive(*yarn->attention_factor, "rope scaling attention_factor must be positive and finite");
+  }
 }
 
 constexpr void check(const Attention& a) {
@@ -337,8 +404,13 @@ constexpr void check(const Spec& s) {
   const double epsilon = std::visit([](const auto& norm) { return norm.epsilon; }, s.norm);
   rule(epsilon > 0 && epsilon < 1, "norm.epsilon must be greater than 0 and less than 1", epsilon, 1);
   rule(!s.attention.qk_norm || std::holds_alternative<RmsNorm>(s.norm), "attention.qk_norm needs norm RmsNorm", 1, 0);
+  rule(s.residual == Residual::sequential || s.norm_placement == NormPlacement::before,
+       "residual parallel needs norm_placement before, since both branches read the layer's input through a norm", static_cast<int>(s.residual),
+       static_cast<int>(s.norm_placement));
   detail::extent(std::visit([](const auto& mlp) { return mlp.width; }, s.mlp), "mlp.width must be at least 1 and at most 2^24");
   if (s.embedding_scale) detail::positive(*s.embedding_scale, "embedding_scale must be positive and finite");
+  if (s.residual_scale) detail::positive(*s.residual_scale, "residual_scale must be positive and finite");
+  if (s.logit_divisor) detail::positive(*s.logit_divisor, "logit_divisor must be positive and finite");
   if (s.logit_soft_cap) detail::positive(*s.logit_soft_cap, "logit_soft_cap must be positive and finite");
 }
 
@@ -448,7 +520,7 @@ class WriteJson {
   template <class T>
   void leaf(std::string_view key, const T& value) {
     name(key);
-    if constexpr (std::is_same_v<T, Activation>) text += '"' + text_of(value) + '"';
+    if constexpr (std::is_enum_v<T>) text += '"' + text_of(value) + '"';
     else text += text_of(value);
   }
   void absent(std::string_view) {}
@@ -742,11 +814,11 @@ struct LinearWeights {
   std::optional<Tensor> bias{};  // [out]
 };
 struct LayerWeights {
-  NormWeights attention_norm;
+  std::optional<NormWeights> attention_norm{};  // absent with NormPlacement::after
   LinearWeights q, k, v, output;
-  std::optional<Tensor> q_norm{}, k_norm{};                   // [head_dim]
-  std::optional<NormWeights> after_attention{}, after_mlp{};  // present with Spec::after_norms
-  NormWeights mlp_norm;
+  std::optional<Tensor> q_norm{}, k_norm{};                   // [head_dim], or with QkNorm::all_heads [heads * head_dim] and [kv_heads * head_dim]
+  std::optional<NormWeights> after_attention{}, after_mlp{};  // absent with NormPlacement::before
+  std::optional<NormWeights> mlp_norm{};  // absent with NormPlacement::after and Residual::parallel_shared_norm
   std::optional<LinearWeights> gate{};  // present with GatedMlp
   LinearWeights up, down;
 };
@@ -1511,16 +1583,34 @@ inline std::optional<Llama3Scaling> find_llama3_scaling(const std::vector<float>
   return std::nullopt;
 }
 
+// The keys of YaRN. Engines multiply the usual stretch of Q and K by attn_factor, and older files have it with the stretch in it already:
+// what is meant cannot be known unless it is 1.
 template <typename Keys>
-std::optional<RopeScaling> read_rope_scaling(Keys& keys, GgufTensors& tensors, double theta, int rotary_dim) {
+YarnScaling read_yarn(Keys& keys, std::optional<double> factor, int original_context) {
+  YarnScaling yarn{.factor = factor.value_or(1.0), .original_context = original_context};
+  yarn.beta_fast = keys.positive("rope.scaling.yarn_beta_fast").value_or(yarn.beta_fast);
+  yarn.beta_slow = keys.positive("rope.scaling.yarn_beta_slow").value_or(yarn.beta_slow);
+  for (const auto* name : {"rope.scaling.attn_factor", "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_ext_factor"}) {
+    const auto value = keys.optional_number(name);
+    if (value && *value != 1.0) keys.file().fail("the key '" + keys.name(name) + "' is " + std::to_string(*value) + "; only 1 is supported");
+  }
+  return yarn;
+}
+
+template <typename Keys>
+std::optional<RopeScaling> read_rope_scaling(Keys& keys, GgufTensors& tensors, double theta, int rotary_dim, int context) {
   const Gguf& file = keys.file();
   const auto type = file.text(keys.name("rope.scaling.type"));
   auto factor = keys.positive("rope.scaling.factor");
   if (const auto old = keys.positive("rope.scale_linear"); old && !factor) factor = old;  // the key's name before it was renamed
   const auto original_context = keys.optional_whole("rope.scaling.original_context_length");
-  if (type && *type != "none" && *type != "linear") file.fail("the RoPE scaling " + in_marks(*type) + " is not supported; linear and llama3 are");
+  if (type && *type != "none" && *type != "linear" && *type != "yarn") {
+    file.fail("the RoPE scaling " + in_marks(*type) + " is not supported; linear, llama3 and yarn are");
+  }
+  const auto yarn = read_yarn(keys, factor, original_context.value_or(context));
   std::optional<RopeScaling> scaling;
-  if (factor && *factor != 1.0 && type != "none") scaling = LinearScaling{*factor};
+  if (type == "yarn") scaling = yarn;
+  else if (factor && *factor != 1.0 && type != "none") scaling = LinearScaling{*factor};
 
   for (const auto* name : {"rope_factors_long.weight", "rope_factors_short.weight"}) {
     if (tensors.has(name)) file.fail("the tensor '" + std::string(name) + "' stands for the RoPE scaling 'longrope', which is not supported");
@@ -1530,21 +1620,21 @@ std::optional<RopeScaling> read_rope_scaling(Keys& keys, GgufTensors& tensors, d
   std::vector<float> divisors(static_cast<std::size_t>(rotary_dim / 2));
   decode_tensor(tensor, divisors);
   if (std::ranges::all_of(divisors, [](float divisor) { return divisor == 1.0F; })) return scaling;
-  if (scaling) file.fail("the file has linear RoPE scaling and the tensor 'rope_freqs.weight' as well; both together are not supported");
+  if (scaling) file.fail("the file has linear or YaRN scaling of RoPE and the tensor 'rope_freqs.weight' as well; both together are not supported");
   const auto llama3 = find_llama3_scaling(divisors, theta, original_context);
   if (!llama3) file.fail("the divisors in the tensor 'rope_freqs.weight' are none of Llama 3's scaling; others are not supported");
   return *llama3;
 }
 
 template <typename Keys>
-Rope read_rope(Keys& keys, GgufTensors& tensors, int head_dim) {
+Rope read_rope(Keys& keys, GgufTensors& tensors, int head_dim, int context) {
   const int rotary_dim = keys.optional_whole("rope.dimension_count").value_or(head_dim);
   if (rotary_dim > head_dim || rotary_dim % 2 != 0) {
     keys.file().fail("RoPE turns " + std::to_string(rotary_dim) + " values of a head that has " + std::to_string(head_dim) + "; it must be an even number of them");
   }
   Rope rope{.theta = keys.positive("rope.freq_base").value_or(10000.0)};
   if (rotary_dim != head_dim) rope.rotary_dim = rotary_dim;
-  rope.scaling = read_rope_scaling(keys, tensors, rope.theta, rotary_dim);
+  rope.scaling = read_rope_scaling(keys, tensors, rope.theta, rotary_dim, context);
   return rope;
 }
 
@@ -1552,7 +1642,7 @@ Rope read_rope(Keys& keys, GgufTensors& tensors, int head_dim) {
 }  // namespace diecast
 
 // ---- diecast/files/gguf_spec.hpp
-// The spec that a GGUF file's keys describe, for the architectures llama, qwen2, gpt2, gemma2 and gemma3.
+// The spec that a GGUF file's keys describe, for the architectures in `gguf_families`.
 // A key of the architecture that we do not know may change the arithmetic, so it is refused by name rather than passed over.
 // Source: the GGUF format text; llama.cpp (llama-model.cpp) for what an absent key means.
 
@@ -1560,6 +1650,42 @@ Rope read_rope(Keys& keys, GgufTensors& tensors, int head_dim) {
 
 namespace diecast {
 namespace gguf_detail {
+
+// What a file's architecture says by its name alone.
+struct GgufFamily {
+  std::string_view name;
+  bool layer_norm = false;
+  bool plain_mlp = false;
+  Activation activation = Activation::silu;
+  std::optional<QkNorm> qk_norm{};
+  NormPlacement norm_placement = NormPlacement::before;
+  bool scaled_embedding = false;  // by the square root of the hidden size
+  bool neighbouring_pairs = false;  // the rows of Q and K are stored for RoPE that turns neighbours
+};
+// GPT-NeoX's GELU: files do not say it, and the published models (Pythia) are trained with the exact one, as their config.json says.
+inline constexpr std::array<GgufFamily, 13> gguf_families{{
+    {.name = "llama", .neighbouring_pairs = true},
+    {.name = "qwen2"},
+    {.name = "qwen3", .qk_norm = QkNorm::each_head},
+    {.name = "gpt2", .layer_norm = true, .plain_mlp = true, .activation = Activation::gelu_tanh},
+    {.name = "gptneox", .layer_norm = true, .plain_mlp = true, .activation = Activation::gelu},
+    {.name = "gemma", .activation = Activation::gelu_tanh, .scaled_embedding = true},
+    {.name = "gemma2", .activation = Activation::gelu_tanh, .norm_placement = NormPlacement::before_and_after, .scaled_embedding = true},
+    {.name = "gemma3",
+     .activation = Activation::gelu_tanh,
+     .qk_norm = QkNorm::each_head,
+     .norm_placement = NormPlacement::before_and_after,
+     .scaled_embedding = true},
+    {.name = "granite", .neighbouring_pairs = true},
+    {.name = "phi3"},
+    {.name = "stablelm", .layer_norm = true},
+    {.name = "olmo2", .qk_norm = QkNorm::all_heads, .norm_placement = NormPlacement::after},
+    {.name = "starcoder2", .layer_norm = true, .plain_mlp = true, .activation = Activation::gelu_tanh},
+}};
+inline const GgufFamily* find_family(std::string_view name) {
+  const auto* const found = std::ranges::find(gguf_families, name, &GgufFamily::name);
+  return found == gguf_families.end() ? nullptr : found;
+}
 
 // The keys of one architecture: "llama.block_count" by its last part, each remembered when it is asked for.
 class ArchitectureKeys {
@@ -1747,9 +1873,10 @@ inline Presence presence(const GgufTensors& tensors, const Gguf& file, int layer
 inline std::string read_gguf_architecture(const Gguf& file) {
   const auto name = file.text("general.architecture");
   if (!name) file.fail("the key 'general.architecture' is missing");
-  constexpr std::array<std::string_view, 5> known{"llama", "qwen2", "gpt2", "gemma2", "gemma3"};
-  if (std::ranges::find(known, *name) == known.end()) {
-    file.fail("unsupported architecture " + in_marks(*name) + "; llama, qwen2, gpt2, gemma2 and gemma3 are supported");
+  if (!gguf_detail::find_family(*name)) {
+    std::string known;
+    for (const auto& family : gguf_detail::gguf_families) known += (known.empty() ? "" : ", ") + std::string(family.name);
+    file.fail("unsupported architecture " + in_marks(*name) + "; supported are " + known);
   }
   const auto type = file.text("general.type");
   if (type && *type != "model") file.fail("the file is of the type " + in_marks(*type) + ", not a whole model");
@@ -1762,16 +1889,22 @@ inline std::string read_gguf_architecture(const Gguf& file) {
 inline Spec read_gguf_spec(const Gguf& file, GgufTensors& tensors) {
   using namespace gguf_detail;
   const std::string architecture = read_gguf_architecture(file);
+  const GgufFamily& family = *find_family(architecture);
   const bool gpt2 = architecture == "gpt2";
-  const bool gemma = architecture.starts_with("gemma");
+  const bool granite = architecture == "granite";
   ArchitectureKeys keys(file, architecture);
   keys.must_be_zero("expert_count", "a mixture of experts");
   keys.must_be_zero("expert_used_count", "a mixture of experts");
   keys.must_be_zero("attention.max_alibi_bias", "ALiBi");
   keys.must_be_zero("attention.clamp_kqv", "clamping of Q, K and V");
-  for (const auto* name : {"vocab_size", "tensor_data_layout", "rope.scaling.finetuned"}) keys.harmless(name);
+  for (const auto* name : {"vocab_size", "tensor_data_layout"}) keys.harmless(name);
+  const auto finetuned = file.flag(keys.name("rope.scaling.finetuned"));
+  if (granite && finetuned == false) file.fail("the key 'granite.rope.scaling.finetuned' is false: Granite without RoPE is not supported");
   if (file.flag(keys.name("attention.causal")) == false) file.fail("attention that is not causal is not supported");
-  if (file.flag(keys.name("use_parallel_residual")) == true) file.fail("parallel residuals are not supported");
+  const auto parallel = file.flag(keys.name("use_parallel_residual"));
+  if (parallel == true && architecture != "gptneox" && architecture != "stablelm") {
+    file.fail("parallel residuals are not supported in the architecture " + in_marks(architecture));
+  }
 
   const int hidden = keys.whole("embedding_length");
   const int layers = keys.whole("block_count");
@@ -1785,16 +1918,26 @@ inline Spec read_gguf_spec(const Gguf& file, GgufTensors& tensors) {
   if (embedding.rows > INT32_MAX) file.fail("the tensor 'token_embd.weight' has " + std::to_string(embedding.rows) + " rows");
 
   Spec spec{.hidden = hidden, .layers = layers, .vocab = static_cast<int>(embedding.rows), .context = context,
-            .attention = read_attention(keys, architecture, hidden, layers), .position = Absolute{context}, .norm = read_norm(keys, gpt2),
-            .mlp = PlainMlp{.width = *width, .activation = Activation::gelu_tanh}, .head = TiedHead{}};
-  if (!gpt2) spec.position = read_rope(keys, tensors, spec.attention.head_dim);
-  if (!gpt2) spec.mlp = GatedMlp{.width = *width, .activation = gemma ? Activation::gelu_tanh : Activation::silu};
+            .attention = read_attention(keys, architecture, hidden, layers), .position = Absolute{context}, .norm = read_norm(keys, family.layer_norm),
+            .mlp = GatedMlp{.width = *width, .activation = family.activation}, .head = TiedHead{}, .norm_placement = family.norm_placement};
+  if (!gpt2) spec.position = read_rope(keys, tensors, spec.attention.head_dim, context);
+  if (family.plain_mlp) spec.mlp = PlainMlp{.width = *width, .activation = family.activation};
   if (const auto* rope = std::get_if<Rope>(&spec.position)) spec.attention.window = read_window(keys, architecture, layers, *rope);
-  if (gemma) {
-    spec.after_norms = true;
-    spec.embedding_scale = std::sqrt(static_cast<double>(hidden));
+  if (architecture == "olmo2" && spec.attention.window) file.fail("OLMo 3, an olmo2 file with a sliding window, is not supported");
+  if (family.scaled_embedding) spec.embedding_scale = std::sqrt(static_cast<double>(hidden));
+  if (granite) {
+    const auto multiplier = [&](std::string_view key) {  // 1 changes nothing, 0 says none
+      const auto value = keys.optional_number(key);
+      return value == 1.0 || value == 0.0 ? std::nullopt : keys.positive(key);
+    };
+    spec.embedding_scale = multiplier("embedding_scale");
+    spec.residual_scale = multiplier("residual_scale");
+    spec.logit_divisor = multiplier("logit_scale");
   }
-  spec.attention.qk_norm = architecture == "gemma3";
+  spec.attention.qk_norm = family.qk_norm;
+  if (architecture == "gptneox" && parallel.value_or(true)) spec.residual = Residual::parallel;
+  // Converters write StableLM's key also where config.json does not have it, as true; the missing norm tells.
+  if (architecture == "stablelm" && !tensors.has("blk.0.ffn_norm.weight")) spec.residual = Residual::parallel_shared_norm;
   spec.logit_soft_cap = read_soft_cap(keys, "final_logit_softcapping", architecture == "gemma2" ? std::optional(30.0) : std::nullopt);
   keys.refuse_unknown();
 
@@ -2061,7 +2204,7 @@ class WeightReader {
     const std::int64_t q_rows = std::int64_t{attention.heads} * attention.head_dim;
     const std::int64_t kv_rows = std::int64_t{attention.kv_heads} * attention.head_dim;
     LayerWeights layer;
-    layer.attention_norm = norm(block + "attn_norm", hidden);
+    if (spec_.norm_placement != NormPlacement::after) layer.attention_norm = norm(block + "attn_norm", hidden);
     if (tensors_.has(block + "attn_qkv.weight")) {
       const auto fused = linear(block + "attn_qkv", q_rows + 2 * kv_rows, hidden, attention.qkv_bias);
       layer.q = slice(fused, 0, q_rows);
@@ -2074,17 +2217,24 @@ class WeightReader {
     }
     layer.output = linear(block + "attn_output", hidden, q_rows, attention.output_bias);
     if (attention.qk_norm) {
-      layer.q_norm = tensors_.vector(block + "attn_q_norm.weight", attention.head_dim);
-      layer.k_norm = tensors_.vector(block + "attn_k_norm.weight", attention.head_dim);
+      layer.q_norm = tensors_.vector(block + "attn_q_norm.weight", attention.qk_norm == QkNorm::all_heads ? q_rows : attention.head_dim);
+      layer.k_norm = tensors_.vector(block + "attn_k_norm.weight", attention.qk_norm == QkNorm::all_heads ? kv_rows : attention.head_dim);
     }
-    if (spec_.after_norms) {
+    if (spec_.norm_placement != NormPlacement::before) {
       layer.after_attention = norm(block + "post_attention_norm", hidden);
       layer.after_mlp = norm(block + "post_ffw_norm", hidden);
     }
-    layer.mlp_norm = norm(block + "ffn_norm", hidden);
+    if (spec_.norm_placement != NormPlacement::after && spec_.residual != Residual::parallel_shared_norm) layer.mlp_norm = norm(block + "ffn_norm", hidden);
     const auto [width, bias] = std::visit([](const auto& mlp) { return std::pair(std::int64_t{mlp.width}, mlp.bias); }, spec_.mlp);
-    if (std::holds_alternative<GatedMlp>(spec_.mlp)) layer.gate = linear(block + "ffn_gate", width, hidden, bias);
-    layer.up = linear(block + "ffn_up", width, hidden, bias);
+    const bool gated = std::holds_alternative<GatedMlp>(spec_.mlp);
+    if (gated && !tensors_.has(block + "ffn_gate.weight")) {  // Phi-3: gate and up are one matrix
+      const auto fused = linear(block + "ffn_up", 2 * width, hidden, bias);
+      layer.gate = slice(fused, 0, width);
+      layer.up = slice(fused, width, width);
+    } else {
+      if (gated) layer.gate = linear(block + "ffn_gate", width, hidden, bias);
+      layer.up = linear(block + "ffn_up", width, hidden, bias);
+    }
     layer.down = linear(block + "ffn_down", hidden, width, bias);
     return layer;
   }
@@ -2148,8 +2298,8 @@ inline Model read_gguf(const Gguf& file, const AcceptModel& accept = {}) {
       if (std::find(formats.begin(), formats.end(), tensor.format) == formats.end()) formats.push_back(tensor.format);
     accept(model.spec, formats);
   }
-  // Of the architectures read here, llama alone is stored for turning neighbouring pairs. Last, because it is what takes memory.
-  if (model.architecture == "llama") move_pairs_to_halves(file, model.weights, model.spec);
+  // Some are stored for turning neighbouring pairs. Last, because it is what takes memory.
+  if (gguf_detail::find_family(model.architecture)->neighbouring_pairs) move_pairs_to_halves(file, model.weights, model.spec);
   return model;
 }
 inline Model read_gguf(const std::string& path, const AcceptModel& accept = {}) { return read_gguf(Gguf::open(path), accept); }
@@ -3000,7 +3150,8 @@ namespace diecast::chat {
 
 template <std::size_t Size>
 inline bool in_ranges(const std::array<CodeRange, Size>& ranges, char32_t c) {
-  const auto at = std::lower_bound(ranges.begin(), ranges.end(), c, [](const CodeRange& range, char32_t code) { return range.last < code; });
+  const auto at =
+      std::lower_bound(ranges.begin(), ranges.end(), c, [](const CodeRange& range, char32_t code) { return range.last < code; });
   return at != ranges.end() && at->first <= c;
 }
 
@@ -3012,7 +3163,8 @@ inline bool is_printable(char32_t c) { return in_ranges(printable_ranges, c); }
 inline bool is_lower_letter(char32_t c) { return in_ranges(lowercase_ranges, c); }
 inline bool is_upper_letter(char32_t c) { return in_ranges(uppercase_ranges, c); }
 inline bool is_title_letter(char32_t c) {  // the digraphs that are neither
-  return c == 0x1C5 || c == 0x1C8 || c == 0x1CB || c == 0x1F2 || (c >= 0x1F88 && c <= 0x1FFC && !is_lower_letter(c) && !is_upper_letter(c) && is_alphabetic(c));
+  return c == 0x1C5 || c == 0x1C8 || c == 0x1CB || c == 0x1F2 ||
+         (c >= 0x1F88 && c <= 0x1FFC && !is_lower_letter(c) && !is_upper_letter(c) && is_alphabetic(c));
 }
 inline bool is_cased(char32_t c) { return is_lower_letter(c) || is_upper_letter(c) || is_title_letter(c); }
 inline bool is_word(char32_t c) { return c == '_' || is_alphabetic(c) || is_numeric(c); }
@@ -3021,7 +3173,8 @@ enum class Letter : std::uint8_t { upper, lower, title };
 
 template <std::size_t Runs, std::size_t Strings>
 inline bool add_from(std::string& out, char32_t c, const std::array<CaseRun, Runs>& runs, const std::array<CaseString, Strings>& strings) {
-  const auto several = std::lower_bound(strings.begin(), strings.end(), c, [](const CaseString& entry, char32_t code) { return entry.from < code; });
+  const auto several =
+      std::lower_bound(strings.begin(), strings.end(), c, [](const CaseString& entry, char32_t code) { return entry.from < code; });
   if (several != strings.end() && several->from == c) {
     out += several->to;
     return true;
@@ -3402,7 +3555,8 @@ inline std::string_view Value::type_name() const {
 
 // Equality of hashable values: 1 == 1.0 == True, tuples by their items.
 inline bool same_key(const Value& left, const Value& right) {
-  if (left.is_string() || right.is_string()) return left.is_string() && right.is_string() && left.as_text().view() == right.as_text().view();
+  if (left.is_string() || right.is_string())
+    return left.is_string() && right.is_string() && left.as_text().view() == right.as_text().view();
   if (left.is_integral() && right.is_integral()) return left.as_int() == right.as_int();
   if (left.is_number() && right.is_number()) return left.as_real() == right.as_real();
   if (left.is_list() && right.is_list()) {
@@ -3541,7 +3695,9 @@ inline bool parse_real(std::string_view text, double& value) {
   text = trimmed(text);
   std::string digits;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '_' && i > 0 && i + 1 < text.size() && text[i - 1] >= '0' && text[i - 1] <= '9' && text[i + 1] >= '0' && text[i + 1] <= '9') continue;
+    if (text[i] == '_' && i > 0 && i + 1 < text.size() && text[i - 1] >= '0' && text[i - 1] <= '9' && text[i + 1] >= '0' &&
+        text[i + 1] <= '9')
+      continue;
     digits += text[i];
   }
   bool negative = false;
@@ -3653,7 +3809,8 @@ inline Value real_arithmetic(Operator op, double left, double right) {
       return real_modulo(left, right);
     case Operator::pow: {
       if (left == 0 && right < 0) fail("0.0 cannot be raised to a negative power");
-      if (left < 0 && std::isfinite(left) && std::isfinite(right) && right != std::floor(right)) fail("a negative number to a fractional power is complex");
+      if (left < 0 && std::isfinite(left) && std::isfinite(right) && right != std::floor(right))
+        fail("a negative number to a fractional power is complex");
       const double result = std::pow(left, right);
       if (std::isinf(result) && std::isfinite(left) && std::isfinite(right)) fail("(34, 'Numerical result out of range')");
       return result;
@@ -3668,7 +3825,8 @@ inline double round_real(double value, std::int64_t digits) {
   if (digits < -310) return std::copysign(0.0, value);
   std::array<char, 1024> buffer{};
   if (digits >= 0) {
-    const auto written = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, static_cast<int>(digits));
+    const auto written =
+        std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, static_cast<int>(digits));
     double rounded = value;
     std::from_chars(buffer.data(), written.ptr, rounded);
     return rounded;
@@ -3732,7 +3890,10 @@ inline void add_text_repr(TextBuilder& out, const Text& text) {
       out.add(text, at, at + c.length);
     } else {
       const auto code = static_cast<std::uint32_t>(c.value);
-      out.add(code < 0x100 ? "\\x" + hexadecimal(code, 2) : code < 0x10000 ? "\\u" + hexadecimal(code, 4) : "\\U" + hexadecimal(code, 8), typed);
+      out.add(code < 0x100     ? "\\x" + hexadecimal(code, 2)
+              : code < 0x10000 ? "\\u" + hexadecimal(code, 4)
+                               : "\\U" + hexadecimal(code, 8),
+              typed);
     }
     at += c.length;
   }
@@ -3749,8 +3910,11 @@ inline void add_list_repr(TextBuilder& out, const List& list) {
     return;
   }
   const bool tuple = list.kind == ListKind::tuple || list.kind == ListKind::group;
-  const std::string_view begin = tuple ? "(" : list.kind == ListKind::keys ? "dict_keys([" : list.kind == ListKind::values ? "dict_values([" :
-                                 list.kind == ListKind::items ? "dict_items([" : "[";
+  const std::string_view begin = tuple                           ? "("
+                                 : list.kind == ListKind::keys   ? "dict_keys(["
+                                 : list.kind == ListKind::values ? "dict_values(["
+                                 : list.kind == ListKind::items  ? "dict_items(["
+                                                                 : "[";
   out.add(begin);
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     if (i > 0) out.add(", ");
@@ -3876,7 +4040,8 @@ inline int order(Budget& budget, const Value& left, const Value& right, std::str
 inline bool less(Budget& budget, const Value& left, const Value& right) { return order(budget, left, right, "<") == -1; }
 
 inline void check_hashable(const Value& key) {
-  if (key.is_dict() || key.is_list(ListKind::list) || key.is_list(ListKind::keys) || key.is_list(ListKind::items)) fail("unhashable type: " + quoted_type(key));
+  if (key.is_dict() || key.is_list(ListKind::list) || key.is_list(ListKind::keys) || key.is_list(ListKind::items))
+    fail("unhashable type: " + quoted_type(key));
   if (is_tuple(key)) {
     for (const Value& item : key.as_list().items) check_hashable(item);
   }
@@ -4008,7 +4173,9 @@ class Bound {
   std::int64_t integer(std::size_t i) const {
     const Value& value = need(i);
     if (value.is_undefined()) fail_undefined(value);
-    if (!value.is_integral()) fail(quoted_type(value) + " object cannot be interpreted as an integer (argument '" + std::string(names_[i]) + "' of " + called() + ")");
+    if (!value.is_integral())
+      fail(quoted_type(value) + " object cannot be interpreted as an integer (argument '" + std::string(names_[i]) + "' of " + called() +
+           ")");
     return value.as_int();
   }
   std::int64_t integer_or(std::size_t i, std::int64_t otherwise) const { return has(i) ? integer(i) : otherwise; }
@@ -4017,7 +4184,8 @@ class Bound {
   const Text& text(std::size_t i) const {
     const Value& value = need(i);
     if (value.is_undefined()) fail_undefined(value);
-    if (!value.is_string()) fail("argument '" + std::string(names_[i]) + "' of " + called() + " must be str, not " + std::string(value.type_name()));
+    if (!value.is_string())
+      fail("argument '" + std::string(names_[i]) + "' of " + called() + " must be str, not " + std::string(value.type_name()));
     return value.as_text();
   }
 
@@ -4032,7 +4200,8 @@ class Bound {
 }  // namespace diecast::chat
 
 // ---- diecast/chat/interpreter.hpp
-// Runs the tree of a chat template over a context: scopes, statements, calls. The operations on values are in headers of their own.
+// Runs the tree of a chat template over a context. Here is what it consists of; the parts are in calls.hpp (macros, functions, the ways
+// into a value), evaluate.hpp (expressions), execute.hpp (statements), filters.hpp and methods.hpp.
 // Scopes live in the interpreter until the end, because macros remember the one they were written in.
 
 #include <ctime>
@@ -4083,7 +4252,8 @@ class Namespace : public Object {
   }
   Value call(Interpreter&, Arguments&) override { fail("'Namespace' object is not callable"); }
   void set(std::string_view name, Value value) {
-    if (!name.empty() && name[0] == '_') fail("a chat template cannot store '" + std::string(name) + "' in a namespace: names that begin with an underscore are private");
+    if (!name.empty() && name[0] == '_')
+      fail("a chat template cannot store '" + std::string(name) + "' in a namespace: names that begin with an underscore are private");
     for (auto& [known, item] : names) {
       if (known == name) {
         item = std::move(value);
@@ -4095,6 +4265,8 @@ class Namespace : public Object {
 
   std::vector<std::pair<std::string, Value>> names;
 };
+
+using FilterBody = Value (*)(Interpreter&, const Value& input, Arguments&);
 
 enum class Flow : std::uint8_t { on, break_, continue_ };
 
@@ -4126,7 +4298,8 @@ class Interpreter {
       return out.take();
     } catch (const Failure& failure) {
       const Place place = place_of(tree_.source, at_);
-      throw Error("the chat template fails at line " + std::to_string(place.line) + ", column " + std::to_string(place.column) + ": " + failure.what());
+      throw Error("the chat template fails at line " + std::to_string(place.line) + ", column " + std::to_string(place.column) + ": " +
+                  failure.what());
     }
   }
 
@@ -4182,7 +4355,8 @@ class Interpreter {
     explicit Level(Interpreter& interpreter) : depth_(interpreter.depth_) {
       if (++depth_ > interpreter.budget_.limits().depth) {
         --depth_;
-        fail("expressions and calls nest deeper than " + std::to_string(interpreter.budget_.limits().depth) + " levels, the limit for a chat template");
+        fail("expressions and calls nest deeper than " + std::to_string(interpreter.budget_.limits().depth) +
+             " levels, the limit for a chat template");
       }
     }
     ~Level() { --depth_; }
@@ -4280,7 +4454,9 @@ inline Value slice_of(Budget& budget, const Value& value, const Value& start, co
     TextBuilder out(budget);
     if (bounds.step == 1) {
       const auto from = static_cast<std::size_t>(bounds.start);
-      return Value(out.add(text, starts[bounds.count > 0 ? from : 0], starts[bounds.count > 0 ? from + static_cast<std::size_t>(bounds.count) : 0]).take());
+      return Value(
+          out.add(text, starts[bounds.count > 0 ? from : 0], starts[bounds.count > 0 ? from + static_cast<std::size_t>(bounds.count) : 0])
+              .take());
     }
     for (std::int64_t i = 0; i < bounds.count; ++i) {
       const auto at = static_cast<std::size_t>(bounds.start + i * bounds.step);
@@ -4295,7 +4471,8 @@ inline Value slice_of(Budget& budget, const Value& value, const Value& start, co
     budget.build(static_cast<std::size_t>(bounds.count) * sizeof(Value));
     std::vector<Value> part;
     for (std::int64_t i = 0; i < bounds.count; ++i) part.push_back(items[static_cast<std::size_t>(bounds.start + i * bounds.step)]);
-    return make_list(budget, std::move(part), value.is_list(ListKind::list) || value.is_list(ListKind::range) ? ListKind::list : ListKind::tuple);
+    return make_list(budget, std::move(part),
+                     value.is_list(ListKind::list) || value.is_list(ListKind::range) ? ListKind::list : ListKind::tuple);
   }
   if (value.is_dict()) fail("unhashable type: 'slice'");
   fail(quoted_type(value) + " object is not subscriptable");
@@ -4350,7 +4527,8 @@ namespace diecast::chat {
 
 class Macro : public Object {
  public:
-  Macro(Index node, Index parameters, Scope* scope, std::string name) : node_(node), parameters_(parameters), scope_(scope), name_(std::move(name)) {}
+  Macro(Index node, Index parameters, Scope* scope, std::string name)
+      : node_(node), parameters_(parameters), scope_(scope), name_(std::move(name)) {}
 
   std::string_view type_name() const override { return "Macro"; }
   std::string repr() const override { return "<Macro '" + name_ + "'>"; }
@@ -4383,7 +4561,8 @@ class Macro : public Object {
         scope.set(name, arguments.positional[used++]);
         continue;
       }
-      const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [&](const auto& pair) { return pair.name.view() == name; });
+      const auto given =
+          std::find_if(arguments.named.begin(), arguments.named.end(), [&](const auto& pair) { return pair.name.view() == name; });
       if (given != arguments.named.end()) {
         scope.set(name, std::move(given->value));
         arguments.named.erase(given);
@@ -4402,14 +4581,16 @@ class Macro : public Object {
       fail("macro '" + name_ + "' takes no keyword argument '" + arguments.named.front().name.bytes() + "'");
     }
     if ((uses & uses_varargs) != 0) {
-      scope.set("varargs", make_tuple(interpreter.budget(), {arguments.positional.begin() + static_cast<std::ptrdiff_t>(used), arguments.positional.end()}));
+      scope.set("varargs", make_tuple(interpreter.budget(),
+                                      {arguments.positional.begin() + static_cast<std::ptrdiff_t>(used), arguments.positional.end()}));
     } else if (used < arguments.positional.size()) {
       fail("macro '" + name_ + "' takes not more than " + std::to_string(used) + " argument(s)");
     }
   }
 
   static void take_caller(Arguments& arguments, Scope& scope) {
-    const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [](const auto& pair) { return pair.name.view() == "caller"; });
+    const auto given =
+        std::find_if(arguments.named.begin(), arguments.named.end(), [](const auto& pair) { return pair.name.view() == "caller"; });
     if (given == arguments.named.end()) {
       scope.set("caller", Value::undefined("No caller defined"));
     } else {
@@ -4451,10 +4632,13 @@ inline Value call_range(Interpreter& interpreter, Arguments& arguments) {
                                           : (start > stop ? static_cast<std::uint64_t>(start) - static_cast<std::uint64_t>(stop) : 0);
   const std::uint64_t stride = step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
   const std::uint64_t count = distance / stride + (distance % stride != 0 ? 1 : 0);
-  if (count > most) fail("range too big: the sandbox refuses ranges of more than " + std::to_string(most) + " items, this one has " + std::to_string(count));
+  if (count > most)
+    fail("range too big: the sandbox refuses ranges of more than " + std::to_string(most) + " items, this one has " +
+         std::to_string(count));
   interpreter.budget().step(count);
   std::vector<Value> items;
-  for (std::uint64_t i = 0; i < count; ++i) items.emplace_back(static_cast<std::int64_t>(static_cast<std::uint64_t>(start) + i * static_cast<std::uint64_t>(step)));
+  for (std::uint64_t i = 0; i < count; ++i)
+    items.emplace_back(static_cast<std::int64_t>(static_cast<std::uint64_t>(start) + i * static_cast<std::uint64_t>(step)));
   interpreter.budget().build(items.size() * sizeof(Value));
   List list(std::move(items), ListKind::range);
   list.label = "range(" + std::to_string(start) + ", " + std::to_string(stop) + (step == 1 ? "" : ", " + std::to_string(step)) + ")";
@@ -4464,7 +4648,8 @@ inline Value call_range(Interpreter& interpreter, Arguments& arguments) {
 // dict(pairs or a dict, name=value, ...)
 inline Dict collect_dict(Interpreter& interpreter, std::string_view function, Arguments& arguments) {
   Budget& budget = interpreter.budget();
-  if (arguments.positional.size() > 1) fail(std::string(function) + "() expected at most 1 argument, got " + std::to_string(arguments.positional.size()));
+  if (arguments.positional.size() > 1)
+    fail(std::string(function) + "() expected at most 1 argument, got " + std::to_string(arguments.positional.size()));
   Dict dict;
   const auto put = [&](const Value& key, const Value& value) {
     check_hashable(key);
@@ -4647,7 +4832,8 @@ inline bool changes_value(const Value& value, std::string_view name) {
 inline Value Interpreter::attribute(const Value& object, std::string_view name) {
   if (object.is_undefined()) fail_undefined(object);
   const auto unsafe = [&] {
-    return Value::undefined("access to attribute '" + std::string(name) + "' of '" + std::string(object.type_name()) + "' object is unsafe.");
+    return Value::undefined("access to attribute '" + std::string(name) + "' of '" + std::string(object.type_name()) +
+                            "' object is unsafe.");
   };
   if (name.substr(0, 2) == "__" || changes_value(object, name)) return unsafe();
   if (has_method(object, name)) {
@@ -5143,9 +5329,9 @@ class Lexer {
 
 }  // namespace diecast::chat
 
-// ---- diecast/chat/parser.hpp
-// Tokens to the syntax tree: the grammar of Jinja with loop controls and `generation` blocks, by recursive descent for statements
-// and by precedence for expressions. The compiler can run it: `Nodes` is a growing vector at run time, a fixed array for constants.
+// ---- diecast/chat/expression_parser.hpp
+// Tokens to the tree of an expression, by precedence. The statements of parser.hpp are built on it.
+// The compiler can run it: `Nodes` is a growing vector at run time, a fixed array for constants.
 // After the first error the lexer gives only `end`, so every loop here ends by itself.
 
 namespace diecast::chat {
@@ -5170,30 +5356,15 @@ struct Chain {
 };
 
 template <class Nodes>
-class Parser {
+class ExpressionParser {
  public:
-  constexpr Parser(std::string_view source, Nodes& nodes) : source_(source), nodes_(nodes), lexer_(source) {
+  constexpr ExpressionParser(std::string_view source, Nodes& nodes) : source_(source), nodes_(nodes), lexer_(source) {
     nodes_.push(Node{});  // index 0 is "no node"
-  }
-
-  // The first statement. `diagnosis` says whether it went well.
-  constexpr Index parse() {
-    if (source_.size() >= 0x7FFFFFFF) {
-      lexer_.fail(SyntaxError::too_long, 0);
-      return 0;
-    }
-    token_ = lexer_.next();
-    return body(Ends::nothing);
   }
 
   constexpr const Diagnosis& diagnosis() const { return lexer_.diagnosis(); }
 
- private:
-  // Which end tags the body being parsed waits for.
-  enum class Ends : std::uint8_t {
-    nothing, if_, else_, for_, for_else, set, macro, call, filter, with, generation, block, autoescape
-  };
-
+ protected:
   // --- tokens --------------------------------------------------------------------------------------------------------
 
   constexpr std::string_view text(const Token& token) const { return source_.substr(token.at, token.length); }
@@ -5265,7 +5436,7 @@ class Parser {
   // Nesting is bounded here, since the parser is recursive and the text is somebody else's.
   class Deeper {
    public:
-    constexpr explicit Deeper(Parser& parser) : parser_(parser) {
+    constexpr explicit Deeper(ExpressionParser& parser) : parser_(parser) {
       if (++parser_.depth_ > max_depth) parser_.fail(SyntaxError::too_deep, parser_.token_.at);
     }
     constexpr ~Deeper() { --parser_.depth_; }
@@ -5273,352 +5444,8 @@ class Parser {
     Deeper& operator=(const Deeper&) = delete;
 
    private:
-    Parser& parser_;
+    ExpressionParser& parser_;
   };
-
-  // --- statements ----------------------------------------------------------------------------------------------------
-
-  constexpr static bool ends(Ends waiting, std::string_view tag) {
-    switch (waiting) {
-      case Ends::nothing: return false;
-      case Ends::if_: return tag == "elif" || tag == "else" || tag == "endif";
-      case Ends::else_: return tag == "endif";
-      case Ends::for_: return tag == "else" || tag == "endfor";
-      case Ends::for_else: return tag == "endfor";
-      case Ends::set: return tag == "endset";
-      case Ends::macro: return tag == "endmacro";
-      case Ends::call: return tag == "endcall";
-      case Ends::filter: return tag == "endfilter";
-      case Ends::with: return tag == "endwith";
-      case Ends::generation: return tag == "endgeneration";
-      case Ends::block: return tag == "endblock";
-      case Ends::autoescape: return tag == "endautoescape";
-    }
-    return false;
-  }
-
-  // Statements up to an end tag, whose name is then the current token; or up to the end of the template.
-  constexpr Index body(Ends waiting) {
-    Deeper deeper(*this);
-    Chain<Nodes> chain{nodes_};
-    while (true) {
-      switch (token_.kind) {
-        case TokenKind::data: {
-          const Token data = take();
-          chain.add(add(NodeKind::data, data));
-          break;
-        }
-        case TokenKind::print_begin: {
-          const Token begin = take();
-          const Index value = tuple_or_one(true);
-          chain.add(add(NodeKind::print, begin, value));
-          expect(TokenKind::print_end);
-          break;
-        }
-        case TokenKind::block_begin:
-          take();
-          if (is(TokenKind::name) && ends(waiting, text(token_))) return chain.first;
-          chain.add(statement());
-          expect(TokenKind::block_end);
-          break;
-        default:
-          if (waiting != Ends::nothing || !is(TokenKind::end)) fail(SyntaxError::unexpected_end, token_.at);
-          return chain.first;
-      }
-    }
-  }
-
-  // The body of a tag that is closed by one end tag; the end tag's name is taken.
-  constexpr Index closed_body(Ends waiting) {
-    skip(TokenKind::colon);
-    expect(TokenKind::block_end);
-    const Index first = body(waiting);
-    take();
-    return first;
-  }
-
-  constexpr Index statement() {
-    if (!is(TokenKind::name)) return unexpected();
-    const Token tag = take();
-    const std::string_view name = text(tag);
-    switch (name[0]) {
-      case 'i':
-        if (name == "if") return if_statement(tag);
-        if (name == "include" || name == "import") return load_statement(tag);
-        break;
-      case 's':
-        if (name == "set") return set_statement(tag);
-        break;
-      case 'f':
-        if (name == "for") return for_statement(tag);
-        if (name == "filter") return filter_statement(tag);
-        if (name == "from") return load_statement(tag);
-        break;
-      case 'm':
-        if (name == "macro") return macro_statement(tag);
-        break;
-      case 'c':
-        if (name == "call") return call_statement(tag);
-        if (name == "continue") return loop_control(NodeKind::continue_, tag);
-        break;
-      case 'b':
-        if (name == "break") return loop_control(NodeKind::break_, tag);
-        if (name == "block") return block_statement(tag);
-        break;
-      case 'g':
-        if (name == "generation") return generation_statement(tag);
-        break;
-      case 'w':
-        if (name == "with") return with_statement(tag);
-        break;
-      case 'p':
-        if (name == "print") return print_statement(tag);
-        break;
-      case 'a':
-        if (name == "autoescape") return autoescape_statement(tag);
-        break;
-      case 'e':
-        if (name == "extends") return load_statement(tag);
-        if (name == "else" || name == "elif" || name.substr(0, 3) == "end") return fail(SyntaxError::stray_end_tag, tag.at);
-        break;
-      default: break;
-    }
-    return fail(SyntaxError::unknown_tag, tag.at);
-  }
-
-  constexpr Index if_statement(const Token& tag) {
-    const Index first = add(NodeKind::if_, tag);
-    Index current = first;
-    while (!lexer_.failed()) {
-      const Index test = tuple_or_one(false);
-      skip(TokenKind::colon);
-      expect(TokenKind::block_end);
-      const Index then = body(Ends::if_);
-      if (lexer_.failed()) break;
-      nodes_[current].a = test;
-      nodes_[current].b = then;
-      const Token end = take();
-      if (text(end) == "endif") break;
-      if (text(end) == "else") {
-        const Index rest = closed_body(Ends::else_);
-        if (!lexer_.failed()) nodes_[current].c = rest;
-        break;
-      }
-      const Index rest = add(NodeKind::if_, end);
-      nodes_[current].c = rest;
-      nodes_[current].op = 1;
-      current = rest;
-    }
-    return first;
-  }
-
-  constexpr Index for_statement(const Token& tag) {
-    const Index target = assign_target(false);
-    if (!is(Word::in)) return unexpected();
-    take();
-    const Index iterable = tuple_or_one(false, true);
-    if (is(Word::if_)) {
-      take();
-      const Index filter = expression();
-      if (!lexer_.failed()) nodes_[iterable].next = filter;
-    }
-    const bool recursive = skip_name("recursive");
-    ++loops_;
-    skip(TokenKind::colon);
-    expect(TokenKind::block_end);
-    const Index content = body(Ends::for_);
-    --loops_;
-    const Token end = take();
-    Index otherwise = 0;
-    if (text(end) == "else") otherwise = closed_body(Ends::for_else);
-    const Index node = add(NodeKind::for_, tag, target, iterable, content);
-    if (node != 0) {
-      nodes_[node].d = otherwise;
-      nodes_[node].op = recursive ? 1 : 0;
-    }
-    return node;
-  }
-
-  constexpr Index loop_control(NodeKind kind, const Token& tag) {
-    if (loops_ == 0) return fail(SyntaxError::loop_control_outside, tag.at);
-    return add(kind, tag);
-  }
-
-  constexpr Index set_statement(const Token& tag) {
-    const Index target = assign_target(true);
-    if (skip(TokenKind::assign)) {
-      const Index value = tuple_or_one(true);
-      return add(NodeKind::set, tag, target, value);
-    }
-    const Index filters = filter_chain(0);
-    const Index content = closed_body(Ends::set);
-    return add(NodeKind::set_block, tag, target, filters, content);
-  }
-
-  // Inside of a macro, loops outside of it do not count, and what its body mentions is noted.
-  struct MacroState {
-    int loops;
-    std::uint8_t uses;
-  };
-  constexpr MacroState enter_macro() {
-    const MacroState state{loops_, uses_};
-    loops_ = 0;
-    uses_ = 0;
-    return state;
-  }
-  constexpr std::uint8_t leave_macro(const MacroState& state) {
-    const std::uint8_t used = uses_;
-    loops_ = state.loops;
-    uses_ = static_cast<std::uint8_t>(state.uses | used);
-    return used;
-  }
-
-  constexpr Index macro_statement(const Token&) {
-    const Token name = expect(TokenKind::name);
-    const MacroState outer = enter_macro();
-    const Index parameters = signature();
-    const Index content = closed_body(Ends::macro);
-    const std::uint8_t uses = leave_macro(outer);
-    const Index node = add(NodeKind::macro, name, parameters, 0, content);
-    if (node != 0) nodes_[node].op = uses;
-    return node;
-  }
-
-  constexpr Index call_statement(const Token& tag) {
-    const Index parameters = is(TokenKind::left_paren) ? signature() : 0;
-    const Index call = expression();
-    if (lexer_.failed()) return 0;
-    if (nodes_[call].kind != NodeKind::call) return fail(SyntaxError::call_expected, tag.at);
-    const MacroState outer = enter_macro();
-    const Index content = closed_body(Ends::call);
-    const std::uint8_t uses = leave_macro(outer);
-    const Index node = add(NodeKind::call_block, tag, call, parameters, content);
-    if (node != 0) nodes_[node].op = uses;
-    return node;
-  }
-
-  constexpr Index signature() {
-    expect(TokenKind::left_paren);
-    Chain<Nodes> chain{nodes_};
-    bool defaults = false;
-    while (!is(TokenKind::right_paren) && !lexer_.failed()) {
-      if (chain.first != 0) expect(TokenKind::comma);
-      const Token name = expect(TokenKind::name);
-      Index value = 0;
-      if (skip(TokenKind::assign)) {
-        value = expression();
-        defaults = true;
-      } else if (defaults) {
-        return fail(SyntaxError::default_then_no_default, name.at);
-      }
-      chain.add(add(NodeKind::parameter, name, value));
-    }
-    expect(TokenKind::right_paren);
-    return chain.first;
-  }
-
-  constexpr Index filter_statement(const Token& tag) {
-    const Index filters = one_filter(0);
-    const Index all = filter_chain(filters);
-    const Index content = closed_body(Ends::filter);
-    return add(NodeKind::filter_block, tag, 0, all, content);
-  }
-
-  constexpr Index with_statement(const Token& tag) {
-    Chain<Nodes> targets{nodes_};
-    Chain<Nodes> values{nodes_};
-    while (!is(TokenKind::block_end) && !lexer_.failed()) {
-      if (targets.first != 0) expect(TokenKind::comma);
-      targets.add(assign_target(false));
-      expect(TokenKind::assign);
-      values.add(expression());
-    }
-    const Index content = closed_body(Ends::with);
-    return add(NodeKind::with, tag, targets.first, values.first, content);
-  }
-
-  constexpr Index generation_statement(const Token& tag) {
-    const int loops = loops_;
-    loops_ = 0;
-    const Index content = closed_body(Ends::generation);
-    loops_ = loops;
-    return add(NodeKind::generation, tag, 0, 0, content);
-  }
-
-  constexpr Index block_statement(const Token&) {
-    const Token name = expect(TokenKind::name);
-    const bool scoped = skip_name("scoped");
-    skip_name("required");
-    const int loops = loops_;
-    loops_ = 0;
-    const Index content = closed_body(Ends::block);
-    loops_ = loops;
-    skip_name(text(name));
-    const Index node = add(NodeKind::block, name, 0, 0, content);
-    if (node != 0) nodes_[node].op = scoped ? 1 : 0;
-    return node;
-  }
-
-  constexpr Index print_statement(const Token& tag) {
-    Chain<Nodes> values{nodes_};
-    while (!is(TokenKind::block_end) && !lexer_.failed()) {
-      if (values.first != 0) expect(TokenKind::comma);
-      values.add(expression());
-    }
-    return add(NodeKind::print, tag, values.first);
-  }
-
-  constexpr Index autoescape_statement(const Token& tag) {
-    const Index value = expression();
-    const Index content = closed_body(Ends::autoescape);
-    return add(NodeKind::autoescape, tag, value, 0, content);
-  }
-
-  // Nothing can be loaded, so that only what ends the tag matters.
-  constexpr Index load_statement(const Token& tag) {
-    while (!is(TokenKind::block_end) && !lexer_.failed() && !is(TokenKind::end)) take();
-    return add(NodeKind::load, tag);
-  }
-
-  // --- targets -------------------------------------------------------------------------------------------------------
-
-  constexpr Index assign_target(bool with_namespace) {
-    const Token begin = token_;
-    Chain<Nodes> chain{nodes_};
-    bool is_tuple = false;
-    while (!lexer_.failed()) {
-      if (chain.first != 0) {
-        if (is(Word::in) || is(TokenKind::assign) || is(TokenKind::block_end)) break;  // a comma at the end
-      }
-      chain.add(one_target(with_namespace));
-      if (!skip(TokenKind::comma)) break;
-      is_tuple = true;
-    }
-    return is_tuple ? add(NodeKind::tuple, begin, chain.first) : chain.first;
-  }
-
-  constexpr Index one_target(bool with_namespace) {
-    Deeper deeper(*this);
-    if (is(TokenKind::left_paren)) {
-      const Token begin = take();
-      Chain<Nodes> chain{nodes_};
-      bool is_tuple = false;
-      while (!is(TokenKind::right_paren) && !lexer_.failed()) {
-        chain.add(one_target(false));
-        if (!skip(TokenKind::comma)) break;
-        is_tuple = true;
-      }
-      expect(TokenKind::right_paren);
-      if (chain.first == 0) return fail(SyntaxError::bad_target, begin.at);
-      return is_tuple ? add(NodeKind::tuple, begin, chain.first) : chain.first;
-    }
-    if (!is(TokenKind::name) || !is(Word::other)) return fail(SyntaxError::bad_target, token_.at);
-    const Token name = take();
-    const Index node = add(NodeKind::name, name);
-    if (!with_namespace || !skip(TokenKind::dot)) return node;
-    const Token attribute = expect(TokenKind::name);
-    return add(NodeKind::attribute, attribute, node);
-  }
 
   // --- expressions ---------------------------------------------------------------------------------------------------
 
@@ -5987,8 +5814,406 @@ class Parser {
   Token ahead_;
   bool ahead_full_ = false;
   int depth_ = 0;
+  std::uint8_t uses_ = 0;  // what names the current macro's body has mentioned
+};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/parser.hpp
+// Tokens to the syntax tree of a template: the statements of Jinja with loop controls and `generation` blocks, by recursive descent.
+
+namespace diecast::chat {
+
+template <class Nodes>
+class Parser : private ExpressionParser<Nodes> {
+  using Base = ExpressionParser<Nodes>;
+  using Deeper = typename Base::Deeper;
+  using Base::add;
+  using Base::binary;
+  using Base::expect;
+  using Base::expression;
+  using Base::fail;
+  using Base::filter_chain;
+  using Base::is;
+  using Base::is_name;
+  using Base::one_filter;
+  using Base::skip;
+  using Base::skip_name;
+  using Base::take;
+  using Base::text;
+  using Base::tuple_or_one;
+  using Base::unexpected;
+  using Base::lexer_;
+  using Base::nodes_;
+  using Base::source_;
+  using Base::token_;
+  using Base::uses_;
+
+ public:
+  using Base::Base;
+  using Base::diagnosis;
+
+  // The first statement. `diagnosis` says whether it went well.
+  constexpr Index parse() {
+    if (source_.size() >= 0x7FFFFFFF) {
+      lexer_.fail(SyntaxError::too_long, 0);
+      return 0;
+    }
+    token_ = lexer_.next();
+    return body(Ends::nothing);
+  }
+
+ private:
+  // Which end tags the body being parsed waits for.
+  enum class Ends : std::uint8_t {
+    nothing, if_, else_, for_, for_else, set, macro, call, filter, with, generation, block, autoescape
+  };
+
+  // --- statements ----------------------------------------------------------------------------------------------------
+
+  constexpr static bool ends(Ends waiting, std::string_view tag) {
+    switch (waiting) {
+      case Ends::nothing: return false;
+      case Ends::if_: return tag == "elif" || tag == "else" || tag == "endif";
+      case Ends::else_: return tag == "endif";
+      case Ends::for_: return tag == "else" || tag == "endfor";
+      case Ends::for_else: return tag == "endfor";
+      case Ends::set: return tag == "endset";
+      case Ends::macro: return tag == "endmacro";
+      case Ends::call: return tag == "endcall";
+      case Ends::filter: return tag == "endfilter";
+      case Ends::with: return tag == "endwith";
+      case Ends::generation: return tag == "endgeneration";
+      case Ends::block: return tag == "endblock";
+      case Ends::autoescape: return tag == "endautoescape";
+    }
+    return false;
+  }
+
+  // Statements up to an end tag, whose name is then the current token; or up to the end of the template.
+  constexpr Index body(Ends waiting) {
+    Deeper deeper(*this);
+    Chain<Nodes> chain{nodes_};
+    while (true) {
+      switch (token_.kind) {
+        case TokenKind::data: {
+          const Token data = take();
+          chain.add(add(NodeKind::data, data));
+          break;
+        }
+        case TokenKind::print_begin: {
+          const Token begin = take();
+          const Index value = tuple_or_one(true);
+          chain.add(add(NodeKind::print, begin, value));
+          expect(TokenKind::print_end);
+          break;
+        }
+        case TokenKind::block_begin:
+          take();
+          if (is(TokenKind::name) && ends(waiting, text(token_))) return chain.first;
+          chain.add(statement());
+          expect(TokenKind::block_end);
+          break;
+        default:
+          if (waiting != Ends::nothing || !is(TokenKind::end)) fail(SyntaxError::unexpected_end, token_.at);
+          return chain.first;
+      }
+    }
+  }
+
+  // The body of a tag that is closed by one end tag; the end tag's name is taken.
+  constexpr Index closed_body(Ends waiting) {
+    skip(TokenKind::colon);
+    expect(TokenKind::block_end);
+    const Index first = body(waiting);
+    take();
+    return first;
+  }
+
+  constexpr Index statement() {
+    if (!is(TokenKind::name)) return unexpected();
+    const Token tag = take();
+    const std::string_view name = text(tag);
+    switch (name[0]) {
+      case 'i':
+        if (name == "if") return if_statement(tag);
+        if (name == "include" || name == "import") return load_statement(tag);
+        break;
+      case 's':
+        if (name == "set") return set_statement(tag);
+        break;
+      case 'f':
+        if (name == "for") return for_statement(tag);
+        if (name == "filter") return filter_statement(tag);
+        if (name == "from") return load_statement(tag);
+        break;
+      case 'm':
+        if (name == "macro") return macro_statement(tag);
+        break;
+      case 'c':
+        if (name == "call") return call_statement(tag);
+        if (name == "continue") return loop_control(NodeKind::continue_, tag);
+        break;
+      case 'b':
+        if (name == "break") return loop_control(NodeKind::break_, tag);
+        if (name == "block") return block_statement(tag);
+        break;
+      case 'g':
+        if (name == "generation") return generation_statement(tag);
+        break;
+      case 'w':
+        if (name == "with") return with_statement(tag);
+        break;
+      case 'p':
+        if (name == "print") return print_statement(tag);
+        break;
+      case 'a':
+        if (name == "autoescape") return autoescape_statement(tag);
+        break;
+      case 'e':
+        if (name == "extends") return load_statement(tag);
+        if (name == "else" || name == "elif" || name.substr(0, 3) == "end") return fail(SyntaxError::stray_end_tag, tag.at);
+        break;
+      default: break;
+    }
+    return fail(SyntaxError::unknown_tag, tag.at);
+  }
+
+  constexpr Index if_statement(const Token& tag) {
+    const Index first = add(NodeKind::if_, tag);
+    Index current = first;
+    while (!lexer_.failed()) {
+      const Index test = tuple_or_one(false);
+      skip(TokenKind::colon);
+      expect(TokenKind::block_end);
+      const Index then = body(Ends::if_);
+      if (lexer_.failed()) break;
+      nodes_[current].a = test;
+      nodes_[current].b = then;
+      const Token end = take();
+      if (text(end) == "endif") break;
+      if (text(end) == "else") {
+        const Index rest = closed_body(Ends::else_);
+        if (!lexer_.failed()) nodes_[current].c = rest;
+        break;
+      }
+      const Index rest = add(NodeKind::if_, end);
+      nodes_[current].c = rest;
+      nodes_[current].op = 1;
+      current = rest;
+    }
+    return first;
+  }
+
+  constexpr Index for_statement(const Token& tag) {
+    const Index target = assign_target(false);
+    if (!is(Word::in)) return unexpected();
+    take();
+    const Index iterable = tuple_or_one(false, true);
+    if (is(Word::if_)) {
+      take();
+      const Index filter = expression();
+      if (!lexer_.failed()) nodes_[iterable].next = filter;
+    }
+    const bool recursive = skip_name("recursive");
+    ++loops_;
+    skip(TokenKind::colon);
+    expect(TokenKind::block_end);
+    const Index content = body(Ends::for_);
+    --loops_;
+    const Token end = take();
+    Index otherwise = 0;
+    if (text(end) == "else") otherwise = closed_body(Ends::for_else);
+    const Index node = add(NodeKind::for_, tag, target, iterable, content);
+    if (node != 0) {
+      nodes_[node].d = otherwise;
+      nodes_[node].op = recursive ? 1 : 0;
+    }
+    return node;
+  }
+
+  constexpr Index loop_control(NodeKind kind, const Token& tag) {
+    if (loops_ == 0) return fail(SyntaxError::loop_control_outside, tag.at);
+    return add(kind, tag);
+  }
+
+  constexpr Index set_statement(const Token& tag) {
+    const Index target = assign_target(true);
+    if (skip(TokenKind::assign)) {
+      const Index value = tuple_or_one(true);
+      return add(NodeKind::set, tag, target, value);
+    }
+    const Index filters = filter_chain(0);
+    const Index content = closed_body(Ends::set);
+    return add(NodeKind::set_block, tag, target, filters, content);
+  }
+
+  // Inside of a macro, loops outside of it do not count, and what its body mentions is noted.
+  struct MacroState {
+    int loops;
+    std::uint8_t uses;
+  };
+  constexpr MacroState enter_macro() {
+    const MacroState state{loops_, uses_};
+    loops_ = 0;
+    uses_ = 0;
+    return state;
+  }
+  constexpr std::uint8_t leave_macro(const MacroState& state) {
+    const std::uint8_t used = uses_;
+    loops_ = state.loops;
+    uses_ = static_cast<std::uint8_t>(state.uses | used);
+    return used;
+  }
+
+  constexpr Index macro_statement(const Token&) {
+    const Token name = expect(TokenKind::name);
+    const MacroState outer = enter_macro();
+    const Index parameters = signature();
+    const Index content = closed_body(Ends::macro);
+    const std::uint8_t uses = leave_macro(outer);
+    const Index node = add(NodeKind::macro, name, parameters, 0, content);
+    if (node != 0) nodes_[node].op = uses;
+    return node;
+  }
+
+  constexpr Index call_statement(const Token& tag) {
+    const Index parameters = is(TokenKind::left_paren) ? signature() : 0;
+    const Index call = expression();
+    if (lexer_.failed()) return 0;
+    if (nodes_[call].kind != NodeKind::call) return fail(SyntaxError::call_expected, tag.at);
+    const MacroState outer = enter_macro();
+    const Index content = closed_body(Ends::call);
+    const std::uint8_t uses = leave_macro(outer);
+    const Index node = add(NodeKind::call_block, tag, call, parameters, content);
+    if (node != 0) nodes_[node].op = uses;
+    return node;
+  }
+
+  constexpr Index signature() {
+    expect(TokenKind::left_paren);
+    Chain<Nodes> chain{nodes_};
+    bool defaults = false;
+    while (!is(TokenKind::right_paren) && !lexer_.failed()) {
+      if (chain.first != 0) expect(TokenKind::comma);
+      const Token name = expect(TokenKind::name);
+      Index value = 0;
+      if (skip(TokenKind::assign)) {
+        value = expression();
+        defaults = true;
+      } else if (defaults) {
+        return fail(SyntaxError::default_then_no_default, name.at);
+      }
+      chain.add(add(NodeKind::parameter, name, value));
+    }
+    expect(TokenKind::right_paren);
+    return chain.first;
+  }
+
+  constexpr Index filter_statement(const Token& tag) {
+    const Index filters = one_filter(0);
+    const Index all = filter_chain(filters);
+    const Index content = closed_body(Ends::filter);
+    return add(NodeKind::filter_block, tag, 0, all, content);
+  }
+
+  constexpr Index with_statement(const Token& tag) {
+    Chain<Nodes> targets{nodes_};
+    Chain<Nodes> values{nodes_};
+    while (!is(TokenKind::block_end) && !lexer_.failed()) {
+      if (targets.first != 0) expect(TokenKind::comma);
+      targets.add(assign_target(false));
+      expect(TokenKind::assign);
+      values.add(expression());
+    }
+    const Index content = closed_body(Ends::with);
+    return add(NodeKind::with, tag, targets.first, values.first, content);
+  }
+
+  constexpr Index generation_statement(const Token& tag) {
+    const int loops = loops_;
+    loops_ = 0;
+    const Index content = closed_body(Ends::generation);
+    loops_ = loops;
+    return add(NodeKind::generation, tag, 0, 0, content);
+  }
+
+  constexpr Index block_statement(const Token&) {
+    const Token name = expect(TokenKind::name);
+    const bool scoped = skip_name("scoped");
+    skip_name("required");
+    const int loops = loops_;
+    loops_ = 0;
+    const Index content = closed_body(Ends::block);
+    loops_ = loops;
+    skip_name(text(name));
+    const Index node = add(NodeKind::block, name, 0, 0, content);
+    if (node != 0) nodes_[node].op = scoped ? 1 : 0;
+    return node;
+  }
+
+  constexpr Index print_statement(const Token& tag) {
+    Chain<Nodes> values{nodes_};
+    while (!is(TokenKind::block_end) && !lexer_.failed()) {
+      if (values.first != 0) expect(TokenKind::comma);
+      values.add(expression());
+    }
+    return add(NodeKind::print, tag, values.first);
+  }
+
+  constexpr Index autoescape_statement(const Token& tag) {
+    const Index value = expression();
+    const Index content = closed_body(Ends::autoescape);
+    return add(NodeKind::autoescape, tag, value, 0, content);
+  }
+
+  // Nothing can be loaded, so that only what ends the tag matters.
+  constexpr Index load_statement(const Token& tag) {
+    while (!is(TokenKind::block_end) && !lexer_.failed() && !is(TokenKind::end)) take();
+    return add(NodeKind::load, tag);
+  }
+
+  // --- targets -------------------------------------------------------------------------------------------------------
+
+  constexpr Index assign_target(bool with_namespace) {
+    const Token begin = token_;
+    Chain<Nodes> chain{nodes_};
+    bool is_tuple = false;
+    while (!lexer_.failed()) {
+      if (chain.first != 0) {
+        if (is(Word::in) || is(TokenKind::assign) || is(TokenKind::block_end)) break;  // a comma at the end
+      }
+      chain.add(one_target(with_namespace));
+      if (!skip(TokenKind::comma)) break;
+      is_tuple = true;
+    }
+    return is_tuple ? add(NodeKind::tuple, begin, chain.first) : chain.first;
+  }
+
+  constexpr Index one_target(bool with_namespace) {
+    Deeper deeper(*this);
+    if (is(TokenKind::left_paren)) {
+      const Token begin = take();
+      Chain<Nodes> chain{nodes_};
+      bool is_tuple = false;
+      while (!is(TokenKind::right_paren) && !lexer_.failed()) {
+        chain.add(one_target(false));
+        if (!skip(TokenKind::comma)) break;
+        is_tuple = true;
+      }
+      expect(TokenKind::right_paren);
+      if (chain.first == 0) return fail(SyntaxError::bad_target, begin.at);
+      return is_tuple ? add(NodeKind::tuple, begin, chain.first) : chain.first;
+    }
+    if (!is(TokenKind::name) || !is(Word::other)) return fail(SyntaxError::bad_target, token_.at);
+    const Token name = take();
+    const Index node = add(NodeKind::name, name);
+    if (!with_namespace || !skip(TokenKind::dot)) return node;
+    const Token attribute = expect(TokenKind::name);
+    return add(NodeKind::attribute, attribute, node);
+  }
+
   int loops_ = 0;
-  std::uint8_t uses_ = 0;
 };
 
 }  // namespace diecast::chat
@@ -6274,7 +6499,9 @@ inline std::vector<Value> rsplit_at(Budget& budget, const Text& text, std::strin
   return {splitter.parts.rbegin(), splitter.parts.rend()};
 }
 
-inline bool is_line_break(char32_t c) { return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029; }
+inline bool is_line_break(char32_t c) {
+  return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
 
 inline std::vector<Value> split_lines(Budget& budget, const Text& text, bool keep_ends) {
   const std::string_view bytes = text.view();
@@ -6352,7 +6579,10 @@ enum class Case : std::uint8_t { upper, lower, title, swap, fold };
 
 inline void add_in_case(TextBuilder& out, const Text& text, std::size_t at, std::size_t end, Case to) {
   std::string mapped;
-  add_mapped(mapped, decode_at(text.view(), at).value, to == Case::upper ? Letter::upper : to == Case::title ? Letter::title : Letter::lower);
+  add_mapped(mapped, decode_at(text.view(), at).value,
+             to == Case::upper   ? Letter::upper
+             : to == Case::title ? Letter::title
+                                 : Letter::lower);
   out.add(mapped, text.any_typed(at, end));
 }
 
@@ -6408,7 +6638,8 @@ inline std::string fixed_text(double value, char type, std::int64_t precision, b
     const std::string text = std::isnan(value) ? "nan" : "inf";
     return large ? (text == "nan" ? "NAN" : "INF") : text;
   }
-  if (precision > most_digits) fail("a number cannot be formatted with more than " + std::to_string(most_digits) + " digits, asked for " + std::to_string(precision));
+  if (precision > most_digits)
+    fail("a number cannot be formatted with more than " + std::to_string(most_digits) + " digits, asked for " + std::to_string(precision));
   const char kind = static_cast<char>(type | 0x20);
   const auto format = kind == 'e' ? std::chars_format::scientific : kind == 'g' ? std::chars_format::general : std::chars_format::fixed;
   int digits = static_cast<int>(precision < 0 ? 6 : precision);
@@ -6460,7 +6691,9 @@ inline void add_integer(TextBuilder& out, std::int64_t value, const FormatSpec& 
   const unsigned base = spec.type == 'x' || spec.type == 'X' ? 16 : spec.type == 'o' ? 8 : spec.type == 'b' ? 2 : 10;
   std::string digits = digits_in(size, base, spec.type == 'X');
   if (spec.precision > static_cast<std::int64_t>(digits.size())) {  // only of `%`
-    if (spec.precision > most_digits) fail("a number cannot be formatted with more than " + std::to_string(most_digits) + " digits, asked for " + std::to_string(spec.precision));
+    if (spec.precision > most_digits)
+      fail("a number cannot be formatted with more than " + std::to_string(most_digits) + " digits, asked for " +
+           std::to_string(spec.precision));
     digits.insert(0, static_cast<std::size_t>(spec.precision) - digits.size(), '0');
   }
   if (spec.grouping != '\0') digits = grouped(std::move(digits), spec.grouping, base == 10 ? 3 : 4);
@@ -6532,8 +6765,10 @@ class PercentFormatter {
       if (at_ < text.size()) one();
     }
     // Python lets anything with subscripts pass here unused, lists too.
-    const bool single = !is_tuple(values_) && !values_.is_dict() && !values_.is_undefined() && !(values_.is_list() && values_.as_list().kind <= ListKind::group);
-    if (is_tuple(values_) ? used_ < values_.as_list().items.size() : single && used_ == 0) fail("not all arguments converted during string formatting");
+    const bool single = !is_tuple(values_) && !values_.is_dict() && !values_.is_undefined() &&
+                        !(values_.is_list() && values_.as_list().kind <= ListKind::group);
+    if (is_tuple(values_) ? used_ < values_.as_list().items.size() : single && used_ == 0)
+      fail("not all arguments converted during string formatting");
     return out_.take();
   }
 
@@ -6637,8 +6872,10 @@ class PercentFormatter {
       case 'X':
       case 'o':
         if (value.is_undefined()) fail_undefined(value);
-        if (value.is_real() && (spec.type == 'd' || spec.type == 'i' || spec.type == 'u')) return add_integer(out_, real_to_integer(value.as_real()), spec, typed);
-        if (!value.is_integral()) fail(std::string("%") + spec.type + " format: a number is required, not " + std::string(value.type_name()));
+        if (value.is_real() && (spec.type == 'd' || spec.type == 'i' || spec.type == 'u'))
+          return add_integer(out_, real_to_integer(value.as_real()), spec, typed);
+        if (!value.is_integral())
+          fail(std::string("%") + spec.type + " format: a number is required, not " + std::string(value.type_name()));
         return add_integer(out_, value.as_int(), spec, typed);
       case 'e':
       case 'E':
@@ -6660,7 +6897,9 @@ class PercentFormatter {
   std::size_t used_ = 0;
 };
 
-inline Text format_percent(Budget& budget, const Text& format, const Value& values) { return PercentFormatter(budget, format, values).run(); }
+inline Text format_percent(Budget& budget, const Text& format, const Value& values) {
+  return PercentFormatter(budget, format, values).run();
+}
 
 }  // namespace diecast::chat
 
@@ -6714,7 +6953,8 @@ inline Value Interpreter::evaluate_node(const Node& node, Index index, Scope& sc
       const Value value = evaluate(node.a, scope);
       at_ = node.at;
       if (value.is_undefined()) fail_undefined(value);
-      if (!value.is_number()) fail(std::string("bad operand type for unary ") + (node.kind == NodeKind::negative ? "-" : "+") + ": " + quoted_type(value));
+      if (!value.is_number())
+        fail(std::string("bad operand type for unary ") + (node.kind == NodeKind::negative ? "-" : "+") + ": " + quoted_type(value));
       if (node.kind == NodeKind::positive) return value.is_real() ? Value(value.as_real()) : Value(value.as_int());
       return value.is_real() ? Value(-value.as_real()) : integer_arithmetic(Operator::sub, 0, value.as_int());
     }
@@ -6988,7 +7228,8 @@ class Loop : public Object, public std::enable_shared_from_this<Loop> {
     if (name == "depth0") return set(value, depth_);
     if (name == "previtem") return set(value, index0_ > 0 ? previous_ : Value::undefined("there is no previous item"));
     if (name == "nextitem") return set(value, peek() ? ahead_.front() : Value::undefined("there is no next item"));
-    if (name == "cycle" || name == "changed") return set(value, Value(std::make_shared<BoundLoopMethod>(shared_from_this(), name == "cycle")));
+    if (name == "cycle" || name == "changed")
+      return set(value, Value(std::make_shared<BoundLoopMethod>(shared_from_this(), name == "cycle")));
     return false;
   }
 
@@ -7146,6 +7387,7 @@ inline Flow Interpreter::execute(const Node& node, Index index, Scope& scope, Te
       TextBuilder content(budget_);
       execute_in_new_scope(node.c, &scope, content);
       const Value result = evaluate_filters(node.b, Value(content.take()), scope);
+      if (!result.is_string()) fail("the filters of a filter block must give a string, not " + std::string(result.type_name()));
       add_str(out, result);
       return Flow::on;
     }
@@ -7206,8 +7448,8 @@ inline void Interpreter::assign(Index target, Value value, Scope& scope) {
   std::size_t expected = 0;
   for (Index part = to.a; part != 0; part = node(part).next) ++expected;
   if (items.size() != expected) {
-    fail((items.size() < expected ? "not enough" : "too many") + std::string(" values to unpack (expected ") + std::to_string(expected) + ", got " +
-         std::to_string(items.size()) + ")");
+    fail((items.size() < expected ? "not enough" : "too many") + std::string(" values to unpack (expected ") + std::to_string(expected) +
+         ", got " + std::to_string(items.size()) + ")");
   }
   for (Index part = to.a; part != 0; part = node(part).next) assign(part, items[i++], scope);
 }
@@ -7251,7 +7493,8 @@ class AttributePath {
     for (const Value& part : split_at(budget, path.as_text(), ".", -1)) {
       const std::string_view name = part.as_text().view();
       std::int64_t number = 0;
-      const bool digits = !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos && parse_integer(name, 10, number);
+      const bool digits =
+          !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos && parse_integer(name, 10, number);
       parts_.push_back(digits ? Value(number) : part);
     }
   }
@@ -7298,7 +7541,8 @@ inline Value filter_default(Interpreter&, const Value& value, Arguments& argumen
 inline Value filter_length(Interpreter& interpreter, const Value& value, Arguments& arguments) {
   Bound bound("length", arguments, {});
   if (value.is_string()) interpreter.budget().step(value.as_text().size() / 64);
-  if (Value result; value.is_object() && value.as_object()->type_name() == "LoopContext" && value.as_object()->attribute("length", result)) return result;
+  if (Value result; value.is_object() && value.as_object()->type_name() == "LoopContext" && value.as_object()->attribute("length", result))
+    return result;
   return length(value);
 }
 
@@ -7447,7 +7691,8 @@ class BraceFormatter {
     Value value;
     std::int64_t index = 0;
     if (first.empty() || parse_integer(first, 10, index)) {
-      if (first.empty() ? numbering_ == 2 : numbering_ == 1) fail("cannot switch between automatic field numbering and manual field specification");
+      if (first.empty() ? numbering_ == 2 : numbering_ == 1)
+        fail("cannot switch between automatic field numbering and manual field specification");
       numbering_ = first.empty() ? 1 : 2;
       const auto at = first.empty() ? automatic_++ : static_cast<std::size_t>(index);
       if (at >= arguments_.positional.size()) fail("Replacement index " + std::to_string(at) + " out of range for positional args tuple");
@@ -7474,7 +7719,8 @@ class BraceFormatter {
         if (stop == std::string_view::npos) fail("Missing ']' in format string");
         const std::string_view key = name.substr(at + 1, stop - at - 1);
         std::int64_t number = 0;
-        const bool is_number = !key.empty() && key.find_first_not_of("0123456789") == std::string_view::npos && parse_integer(key, 10, number);
+        const bool is_number =
+            !key.empty() && key.find_first_not_of("0123456789") == std::string_view::npos && parse_integer(key, 10, number);
         value = interpreter_.item(value, is_number ? Value(number) : Value::plain(key));
         at = stop + 1;
       } else {
@@ -7551,7 +7797,8 @@ class BraceFormatter {
       return add_text(out, str(interpreter_.budget(), value), spec, typed);
     }
     if (zero) spec.align = '=';
-    if (!value.is_number() || (value.is_bool() && spec.type == 's')) fail("unsupported format string passed to " + std::string(value.type_name()) + ".__format__");
+    if (!value.is_number() || (value.is_bool() && spec.type == 's'))
+      fail("unsupported format string passed to " + std::string(value.type_name()) + ".__format__");
     const bool real = value.is_real() || std::string_view("eEfFgG%").find(spec.type == '\0' ? 'd' : spec.type) != std::string_view::npos;
     if (real) {
       if (spec.type != '\0' && std::string_view("eEfFgG%n").find(spec.type) == std::string_view::npos) {
@@ -7764,7 +8011,10 @@ inline Value call_text_method(Interpreter& interpreter, const Text& text, std::s
     Bound bound(name, arguments, {"chars"});
     budget.build(text.size());
     if (bound.given(0)) budget.step(text.size() * bound.text(0).size() / 16);
-    return Value(strip(text, bound.given(0) ? &bound.text(0) : nullptr, name == "strip" ? Side::both : name[0] == 'l' ? Side::left : Side::right));
+    return Value(strip(text, bound.given(0) ? &bound.text(0) : nullptr,
+                       name == "strip"  ? Side::both
+                       : name[0] == 'l' ? Side::left
+                                        : Side::right));
   }
   if (name == "split" || name == "rsplit") return split_method(budget, text, name, arguments);
   if (name == "splitlines") {
@@ -7796,7 +8046,8 @@ inline Value call_text_method(Interpreter& interpreter, const Text& text, std::s
     Bound bound(name, arguments, {"affix"});
     const std::string_view affix = bound.text(0).view();
     const bool front = name == "removeprefix";
-    const bool has = affix.size() <= text.size() && (front ? text.view().substr(0, affix.size()) : text.view().substr(text.size() - affix.size())) == affix;
+    const bool has = affix.size() <= text.size() &&
+                     (front ? text.view().substr(0, affix.size()) : text.view().substr(text.size() - affix.size())) == affix;
     budget.build(text.size());
     if (!has) return Value(text);
     return Value(front ? text.slice(affix.size(), text.size()) : text.slice(0, text.size() - affix.size()));
@@ -8013,8 +8264,10 @@ inline Value filter_sum(Interpreter& interpreter, const Value& value, Arguments&
   for (const Value& item : items_of(budget, value)) {
     const Value next = path.of(interpreter, item);
     if (next.is_undefined()) fail_undefined(next);
-    if (!total.is_number() || !next.is_number()) fail("unsupported operand type(s) for +: " + quoted_type(total) + " and " + quoted_type(next));
-    total = total.is_integral() && next.is_integral() ? integer_arithmetic(Operator::add, total.as_int(), next.as_int()) : Value(total.as_real() + next.as_real());
+    if (!total.is_number() || !next.is_number())
+      fail("unsupported operand type(s) for +: " + quoted_type(total) + " and " + quoted_type(next));
+    total = total.is_integral() && next.is_integral() ? integer_arithmetic(Operator::add, total.as_int(), next.as_int())
+                                                      : Value(total.as_real() + next.as_real());
   }
   return total;
 }
@@ -8069,7 +8322,9 @@ inline Value filter_groupby(Interpreter& interpreter, const Value& value, Argume
   Budget& budget = interpreter.budget();
   const AttributePath path(budget, bound.need(0));
   const auto items = items_of(budget, value);
-  const auto key_of = [&](const Value& item) { return bound.given(1) ? path.of(interpreter, item, bound.need(1)) : path.of(interpreter, item); };
+  const auto key_of = [&](const Value& item) {
+    return bound.given(1) ? path.of(interpreter, item, bound.need(1)) : path.of(interpreter, item);
+  };
   std::vector<Value> keys;
   for (const Value& item : items) keys.push_back(ignore_case(budget, key_of(item), bound.flag(2)));
   std::vector<Value> groups;
@@ -8300,7 +8555,8 @@ inline Value to_json(Budget& budget, const Value& value, Arguments& arguments) {
     const Value& indent = bound.need(1);
     const std::int64_t width = indent.is_string() ? 0 : bound.integer(1);
     TextBuilder level(budget);
-    style.indent = indent.is_string() ? indent.as_text() : level.repeat(Text::plain(" "), static_cast<std::size_t>(width > 0 ? width : 0)).take();
+    style.indent =
+        indent.is_string() ? indent.as_text() : level.repeat(Text::plain(" "), static_cast<std::size_t>(width > 0 ? width : 0)).take();
     style.between = Text::plain(",");
   }
   if (bound.given(2)) {
@@ -8487,7 +8743,8 @@ inline Value filter_striptags(Interpreter& interpreter, const Value& value, Argu
       {{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#34;", "\""}, {"&#39;", "'"}, {"&amp;", "&"}}};
   TextBuilder out(budget);
   for (std::size_t at = 0; at < spaced.size();) {
-    const auto* const entity = std::find_if(entities.begin(), entities.end(), [&](const auto& pair) { return spaced.view().substr(at, pair.first.size()) == pair.first; });
+    const auto* const entity = std::find_if(entities.begin(), entities.end(),
+                                            [&](const auto& pair) { return spaced.view().substr(at, pair.first.size()) == pair.first; });
     const std::size_t next = at + (entity == entities.end() ? 1 : entity->first.size());
     if (entity == entities.end()) {
       out.add(spaced, at, next);
@@ -8502,7 +8759,8 @@ inline Value filter_striptags(Interpreter& interpreter, const Value& value, Argu
 inline void add_quoted(TextBuilder& out, const Text& text, bool in_query) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text.view()[at];
-    const bool safe = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '-' || c == '~' || (c == '/' && !in_query);
+    const bool safe = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '-' ||
+                      c == '~' || (c == '/' && !in_query);
     if (safe) {
       out.add(text, at, at + 1);
     } else if (c == ' ' && in_query) {
@@ -8603,7 +8861,8 @@ bool compare_test(Interpreter& interpreter, const Value& value, Arguments& argum
 inline Value remainder_of(const Value& value, const Value& divisor) {
   if (value.is_undefined()) fail_undefined(value);
   if (divisor.is_undefined()) fail_undefined(divisor);
-  if (!value.is_number() || !divisor.is_number()) fail("unsupported operand type(s) for %: " + quoted_type(value) + " and " + quoted_type(divisor));
+  if (!value.is_number() || !divisor.is_number())
+    fail("unsupported operand type(s) for %: " + quoted_type(value) + " and " + quoted_type(divisor));
   if (value.is_integral() && divisor.is_integral()) return integer_arithmetic(Operator::mod, value.as_int(), divisor.as_int());
   return real_arithmetic(Operator::mod, value.as_real(), divisor.as_real());
 }
@@ -8770,6 +9029,8 @@ inline bool Interpreter::apply_test(std::string_view name, const Value& input, A
   Level level(*this);
   budget_.step();
   if (name == "filter" || name == "test") {
+    Bound bound(name, arguments, {});
+    check_hashable(input);
     if (!input.is_string()) return false;
     const std::string_view asked = input.as_text().view();
     return name == "filter" ? find_filter(asked) != nullptr : find_test(asked) != nullptr;
@@ -8842,8 +9103,9 @@ namespace chat {
 // The roles that are words of the template rather than something typed: templates make markers of them, like <|user|>.
 // Any other role stays typed text, since `<|` + "im_end" + `|>` must not become a marker.
 inline bool is_known_role(std::string_view role) {
-  static constexpr std::array<std::string_view, 13> roles{"system",   "user",        "assistant", "tool",    "developer", "function", "model",
-                                                          "ipython",  "observation", "context",   "environment", "documents", "tool_response"};
+  static constexpr std::array<std::string_view, 13> roles{"system",      "user",      "assistant",    "tool",        "developer",
+                                                          "function",    "model",     "ipython",      "observation", "context",
+                                                          "environment", "documents", "tool_response"};
   for (const std::string_view known : roles) {
     if (known == role) return true;
   }
@@ -8856,7 +9118,8 @@ inline Value role_value(std::string_view role) { return is_known_role(role) ? Va
 inline Value messages_value(std::span<const Message> messages) {
   std::vector<Value> list;
   for (const Message& message : messages) {
-    list.push_back(Value::dict({{Value::plain("role"), role_value(message.role)}, {Value::plain("content"), Value::typed(message.content)}}));
+    list.push_back(
+        Value::dict({{Value::plain("role"), role_value(message.role)}, {Value::plain("content"), Value::typed(message.content)}}));
   }
   return Value::list(std::move(list));
 }
@@ -8893,7 +9156,8 @@ class ChatTemplate {
   std::string_view source() const noexcept { return tree_.source; }
 
   PromptText render(const TemplateContext& context) const {
-    if (!context.messages.is_list() || context.messages.as_list().items.empty()) throw Error("the list of messages is empty: there is nothing to answer");
+    if (!context.messages.is_list() || context.messages.as_list().items.empty())
+      throw Error("the list of messages is empty: there is nothing to answer");
     std::vector<std::pair<std::string, chat::Value>> names{{"messages", context.messages},
                                                            {"add_generation_prompt", context.add_generation_prompt},
                                                            {"bos_token", chat::Value::plain(context.bos_token)},
@@ -8905,7 +9169,8 @@ class ChatTemplate {
     return interpreter.run(names).to_prompt();
   }
 
-  PromptText render(std::span<const Message> messages, bool add_generation_prompt, std::string_view bos_token, std::string_view eos_token) const {
+  PromptText render(std::span<const Message> messages, bool add_generation_prompt, std::string_view bos_token,
+                    std::string_view eos_token) const {
     TemplateContext context;
     context.messages = chat::messages_value(messages);
     context.add_generation_prompt = add_generation_prompt;
@@ -10912,23 +11177,31 @@ enum class Class : unsigned char { end, letter, number, space, other };  // othe
 struct Character {
   char32_t point;
   std::size_t length;  // bytes; 0 at the end of the text
+  unicode::Category category;
   Class kind;
 };
 
-constexpr Class classify(char32_t point) {
-  const unicode::Category category = unicode::category(point);
+constexpr Class classify(char32_t point, unicode::Category category) {
   if (unicode::is_letter(category)) return Class::letter;
   if (unicode::is_number(category)) return Class::number;
   return unicode::is_white_space(point) ? Class::space : Class::other;
 }
 
 constexpr Character look(std::string_view text, std::size_t at) {
-  if (at >= text.size()) return {0, 0, Class::end};
+  if (at >= text.size()) return {0, 0, unicode::Category::Cn, Class::end};
   const Utf8 character = decode_utf8(text, at);
-  return {character.code_point, character.length, classify(character.code_point)};
+  const unicode::Category category = unicode::category(character.code_point);
+  return {character.code_point, character.length, category, classify(character.code_point, category)};
 }
 
 constexpr bool is_newline(const Character& c) { return c.point == U'\r' || c.point == U'\n'; }
+constexpr bool is_number(const Character& c) { return c.kind == Class::number; }
+constexpr bool is_mark(const Character& c) { return unicode::is_mark(c.category); }
+constexpr bool is_between(const Character& c, char32_t first, char32_t last) { return c.point >= first && c.point <= last; }
+constexpr bool is_ascii_letter(const Character& c) { return is_between(c, U'A', U'Z') || is_between(c, U'a', U'z'); }
+constexpr bool is_ascii_punctuation(const Character& c) {
+  return is_between(c, U'!', U'/') || is_between(c, U':', U'@') || is_between(c, U'[', U'`') || is_between(c, U'{', U'~');
+}
 
 // The end of the longest run of characters that satisfy `accepts`, at most `most` of them.
 template <class Predicate>
@@ -10947,7 +11220,7 @@ constexpr std::size_t run_of(std::string_view text, std::size_t at, Class kind, 
 
 // 's 't 're 've 'm 'll 'd; `at` where there is none. Without regard to case, s is also the long s (Unicode's simple case folding).
 constexpr std::size_t contraction(std::string_view text, std::size_t at, bool any_case) {
-  if (text[at] != '\'') return at;
+  if (at >= text.size() || text[at] != '\'') return at;
   const auto letter = [&](std::size_t index) {
     const char c = index < text.size() ? text[index] : '\0';
     return any_case && c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -10971,17 +11244,177 @@ constexpr std::size_t spaces(std::string_view text, std::size_t at) {
   return end == text.size() || last == at ? end : last;
 }
 
+// \s*[\r\n]+|\s+(?!\S)|\s+ : white space up to its last newline; where it has none, as above.
+constexpr std::size_t lines_or_spaces(std::string_view text, std::size_t at) {
+  std::size_t after_newline = at;
+  std::size_t end = at;
+  for (Character c = look(text, at); c.kind == Class::space; c = look(text, end)) {
+    end += c.length;
+    if (is_newline(c)) after_newline = end;
+  }
+  return after_newline > at ? after_newline : spaces(text, at);
+}
+
+// [^\r\n\p{L}\p{N}] : what may stand before a word and belong to it.
+constexpr bool joins_word(const Character& c) {
+  return (c.kind == Class::space || c.kind == Class::other) && !is_newline(c);
+}
+
+// A step that isolates what `match` finds: its matches, and what lies between them, are pieces. `match` gives the end of a match that
+// begins at `at`, or `at` where there is none; then it must have looked at a few characters only.
+template <std::size_t (*match)(std::string_view, std::size_t)>
+constexpr std::size_t isolate(std::string_view text, std::size_t at) {
+  if (const std::size_t end = match(text, at); end > at) return end;
+  do {
+    at += decode_utf8(text, at).length;
+  } while (at < text.size() && match(text, at) == at);
+  return at;
+}
+
+// The same for a run of characters of one kind.
+template <bool (*accepts)(const Character&), std::size_t most = static_cast<std::size_t>(-1)>
+constexpr std::size_t isolate_run(std::string_view text, std::size_t at) {
+  const std::size_t end = run(text, at, accepts, most);
+  return end > at ? end : run(text, at, [](const Character& c) { return !accepts(c); });
+}
+
 }  // namespace diecast::scan
 
-// ---- diecast/tokens/pre_tokenizer.hpp
-// Pre-tokenizers: how a text falls into pieces that no token crosses. Each model's regular expressions stand here as scanners; the
-// expression is quoted above each. They are known by the names that GGUF gives them; a name that is not here is refused, never guessed.
+// ---- diecast/tokens/scan_deepseek.hpp
+// DeepSeek's steps: each isolates what it finds in the pieces that the steps before it left. The classes are the files' own, spelled
+// out as ranges there too; they are neither Unicode's nor free of overlaps, and the models learned with them.
 
-namespace diecast {
+namespace diecast::scan {
 
-using Scanner = std::size_t (*)(std::string_view text, std::size_t at);  // the end of the piece that begins at `at`
+struct CharacterRange {
+  char32_t first;
+  char32_t last;
+};
 
-namespace scan {
+// The letters of deepseek-llm: A-Za-zµÀ-ÖØ-öø-ƺ and so on. Some of the letters that have case.
+inline constexpr CharacterRange deepseek_letters[] = {
+    {0x41, 0x5A}, {0x61, 0x7A}, {0xB5, 0xB5}, {0xC0, 0xD6}, {0xD8, 0xF6}, {0xF8, 0x1BA}, {0x1BC, 0x1BF}, {0x1C4, 0x293}, {0x295, 0x2AF},
+    {0x370, 0x373}, {0x376, 0x376}, {0x377, 0x377}, {0x37B, 0x37D}, {0x37F, 0x37F}, {0x386, 0x386}, {0x388, 0x38A}, {0x38C, 0x38C},
+    {0x38E, 0x3A1}, {0x3A3, 0x3F5}, {0x3F7, 0x481}, {0x48A, 0x52F}, {0x531, 0x556}, {0x10A0, 0x10C5}, {0x13A0, 0x13F5}, {0x13F8, 0x13FD},
+    {0x1C90, 0x1CBA}, {0x1CBD, 0x1CBF}, {0x1D00, 0x1D2B}, {0x1D6B, 0x1D77}, {0x1D79, 0x1D9A}, {0x1E00, 0x1F15}, {0x1F18, 0x1F1D},
+    {0x1F20, 0x1F45}, {0x1F48, 0x1F4D}, {0x1F50, 0x1F57}, {0x1F59, 0x1F59}, {0x1F5B, 0x1F5B}, {0x1F5D, 0x1F5D}, {0x1F5F, 0x1F7D},
+    {0x1F80, 0x1FB4}, {0x1FB6, 0x1FBC}, {0x1FBE, 0x1FBE}, {0x1FC2, 0x1FC4}, {0x1FC6, 0x1FCC}, {0x1FD0, 0x1FD3}, {0x1FD6, 0x1FDB},
+    {0x1FE0, 0x1FEC}, {0x1FF2, 0x1FF4}, {0x1FF6, 0x1FFC}, {0x2102, 0x2102}, {0x2107, 0x2107}, {0x210A, 0x2113}, {0x2115, 0x2115},
+    {0x2119, 0x211D}, {0x2124, 0x2124}, {0x2126, 0x2126}, {0x2128, 0x2128}, {0x212A, 0x212D}, {0x212F, 0x2134}, {0x2139, 0x2139},
+    {0x213C, 0x213F}, {0x2145, 0x2149}, {0x214E, 0x214E}, {0x2183, 0x2183}, {0x2184, 0x2184}, {0x2C00, 0x2C7B}, {0x2C7E, 0x2CE4},
+    {0x2CEB, 0x2CEE}, {0x2CF2, 0x2CF2}, {0x2CF3, 0x2CF3}, {0xA640, 0xA66D}, {0xA680, 0xA69B}, {0xA722, 0xA76F}, {0xA771, 0xA787},
+    {0xA78B, 0xA78E}, {0xAB70, 0xABBF}, {0xFB00, 0xFB06}, {0xFB13, 0xFB17}, {0xFF21, 0xFF3A}, {0xFF41, 0xFF5A}, {0x10400, 0x1044F},
+    {0x104B0, 0x104D3}, {0x104D8, 0x104FB}, {0x10C80, 0x10CB2}, {0x10CC0, 0x10CF2}, {0x118A0, 0x118DF}, {0x1E900, 0x1E943},};
+
+constexpr bool is_deepseek_letter(const Character& c) {
+  const auto* after = std::upper_bound(std::begin(deepseek_letters), std::end(deepseek_letters), c.point,
+                                       [](char32_t point, const CharacterRange& range) { return point < range.first; });
+  return after != std::begin(deepseek_letters) && c.point <= std::prev(after)->last;
+}
+// [!-/:-~！-／：-～‘-‟　-。] : with the ASCII letters, which lie between : and ~.
+constexpr bool is_deepseek_punctuation(const Character& c) {
+  return is_between(c, U'!', U'/') || is_between(c, U':', U'~') || is_between(c, 0xFF01, 0xFF0F) || is_between(c, 0xFF1A, 0xFF5E) ||
+         is_between(c, 0x2018, 0x201F) || is_between(c, 0x3000, 0x3002);
+}
+// [一-龥ࠀ-一가-퟿]
+constexpr bool is_deepseek_ideograph(const Character& c) { return is_between(c, 0x800, 0x9FA5) || is_between(c, 0xAC00, 0xD7FF); }
+// [一-龥぀-ゟ゠-ヿ]
+constexpr bool is_deepseek3_ideograph(const Character& c) { return is_between(c, 0x4E00, 0x9FA5) || is_between(c, 0x3040, 0x30FF); }
+constexpr bool is_letter(const Character& c) { return c.kind == Class::letter; }
+constexpr bool is_unicode_punctuation(const Character& c) { return unicode::is_punctuation(c.category); }
+
+// \s?[...]+
+template <bool (*accepts)(const Character&)>
+constexpr std::size_t maybe_spaced(std::string_view text, std::size_t at) {
+  const Character first = look(text, at);
+  if (first.kind == Class::space) {
+    const std::size_t word = at + first.length;
+    if (const std::size_t end = run(text, word, accepts); end > word) return end;
+  }
+  return run(text, at, accepts);  // the space itself may be accepted: U+3000
+}
+
+// \s+$ isolated: the white space at the end of the text, and all before it.
+constexpr std::size_t trailing_spaces(std::string_view text, std::size_t at) {
+  std::size_t trailing = at;
+  std::size_t end = at;
+  for (Character c = look(text, end); c.kind != Class::end; c = look(text, end)) {
+    end += c.length;
+    if (c.kind != Class::space) trailing = end;
+  }
+  return trailing > at ? trailing : end;
+}
+
+// [ASCII punctuation][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+// Numbers and control characters that no word follows are in none of them.
+constexpr std::size_t deepseek3_word(std::string_view text, std::size_t at) {
+  const auto in_word = [](const Character& c) { return c.kind == Class::letter || is_mark(c); };
+  const auto is_symbol = [](const Character& c) { return unicode::is_punctuation(c.category) || unicode::is_symbol(c.category); };
+  const Character first = look(text, at);
+  const std::size_t next = at + first.length;
+  const Character second = look(text, next);
+  if (is_ascii_punctuation(first) && is_ascii_letter(second)) return run(text, next, is_ascii_letter);
+  if (in_word(first)) return run(text, at, in_word);
+  if (in_word(second) && !is_newline(first) && !is_symbol(first)) return run(text, next, in_word);
+  if (is_symbol(first)) return run(text, run(text, at, is_symbol), is_newline);
+  if (first.point == U' ' && is_symbol(second)) return run(text, run(text, next, is_symbol), is_newline);
+  return first.kind == Class::space ? lines_or_spaces(text, at) : at;
+}
+
+}  // namespace diecast::scan
+
+// ---- diecast/tokens/scan_falcon.hpp
+// Falcon's four steps and BLOOM's one. Falcon looks for digits after its bytes were spelled as letters (GPT-2's byte alphabet), where
+// the bytes B2, B3, B9, BC, BD and BE are the numbers that Latin-1 has there: so these two steps go by bytes and cut characters.
+
+namespace diecast::scan {
+
+// Punctuation, Contiguous: runs of it are pieces.
+constexpr bool is_any_punctuation(const Character& c) { return is_ascii_punctuation(c) || unicode::is_punctuation(c.category); }
+
+constexpr bool is_digit_byte(std::string_view text, std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; }
+
+// Digits in runs, over the byte alphabet.
+constexpr std::size_t number_bytes(std::string_view text, std::size_t at) {
+  const auto is_number_byte = [text](std::size_t index) {
+    const auto byte = static_cast<unsigned char>(text[index]);
+    return is_digit_byte(text, index) || byte == 0xB2 || byte == 0xB3 || byte == 0xB9 || (byte >= 0xBC && byte <= 0xBE);
+  };
+  const bool number = is_number_byte(at);
+  while (at < text.size() && is_number_byte(at) == number) ++at;
+  return at;
+}
+
+// [0-9][0-9][0-9], over the byte alphabet.
+constexpr std::size_t digit_triples(std::string_view text, std::size_t at) {
+  const auto is_triple = [text](std::size_t index) {
+    return is_digit_byte(text, index) && is_digit_byte(text, index + 1) && is_digit_byte(text, index + 2);
+  };
+  if (is_triple(at)) return at + 3;
+  do ++at;
+  while (at < text.size() && !is_triple(at));
+  return at;
+}
+
+inline constexpr std::u32string_view bloom_separators = U"(|).,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C";
+
+// BLOOM:  ?[^(\s|[.,!?…。，、।۔،])]+ , where the inner brackets are a class in the class, and ( | ) stand for themselves.
+constexpr std::size_t bloom_word(std::string_view text, std::size_t at) {
+  const std::size_t word = text[at] == ' ' ? at + 1 : at;
+  const std::size_t end = run(text, word, [](const Character& c) {
+    return c.kind != Class::space && bloom_separators.find(c.point) == std::u32string_view::npos;
+  });
+  return end > word ? end : at;
+}
+
+}  // namespace diecast::scan
+
+// ---- diecast/tokens/scan_gpt.hpp
+// The expressions of GPT-2, Llama 3, Qwen and GPT-4o as scanners: each gives the end of the piece that begins at `at`, and every
+// character belongs to a piece. One pass over a piece stands for what a regular expression finds by trying and going back; where that
+// is not plain to see, it is said why. The expressions are quoted as tokenizer.json files publish them.
+
+namespace diecast::scan {
 
 // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 constexpr std::size_t gpt2(std::string_view text, std::size_t at) {
@@ -10992,34 +11425,71 @@ constexpr std::size_t gpt2(std::string_view text, std::size_t at) {
   return kind == Class::space || kind == Class::end ? spaces(text, at) : run_of(text, body, kind);
 }
 
-// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
-template <std::size_t digits>
+// Llama 3, Qwen 2 (digits 1):
+//   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+// Qwen 3.5, where marks are parts of words:
+//   ...|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|...
+template <std::size_t digits, bool marks = false>
 constexpr std::size_t llama3(std::string_view text, std::size_t at) {
+  const auto in_word = [](const Character& c) { return c.kind == Class::letter || (marks && is_mark(c)); };
+  const auto is_symbol = [](const Character& c) { return c.kind == Class::other && !(marks && is_mark(c)); };
   if (const std::size_t end = contraction(text, at, true); end > at) return end;
   const Character first = look(text, at);
-  if (first.kind == Class::letter) return run_of(text, at, Class::letter);
+  if (in_word(first)) return run(text, at, in_word);
   if (first.kind == Class::number) return run_of(text, at, Class::number, digits);
   const Character second = look(text, at + first.length);
-  if (second.kind == Class::letter && !is_newline(first)) return run_of(text, at + first.length, Class::letter);
-  if (first.kind == Class::other || (first.point == U' ' && second.kind == Class::other)) {
-    return run(text, run_of(text, at + (first.kind == Class::other ? 0 : 1), Class::other), is_newline);
-  }
-  std::size_t after_newline = at;
+  if (in_word(second) && joins_word(first)) return run(text, at + first.length, in_word);
+  if (is_symbol(first)) return run(text, run(text, at, is_symbol), is_newline);
+  if (first.point == U' ' && is_symbol(second)) return run(text, run(text, at + 1, is_symbol), is_newline);
+  return lines_or_spaces(text, at);
+}
+
+// [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*
+// A word ends where a capital follows a small letter. The first run takes capitals and letters without case; if no small letter
+// follows, it gives back what it took until the second run can take one letter without case: the last of them ends the word.
+// Without any the word is all capitals, which is the second alternative. `at` where there is no word.
+constexpr std::size_t cased_word(std::string_view text, std::size_t at) {
+  using unicode::Category;
+  const auto caseless = [](const Character& c) { return c.category == Category::Lm || c.category == Category::Lo || is_mark(c); };
+  const auto not_capital = [caseless](const Character& c) { return c.category == Category::Ll || caseless(c); };
   std::size_t end = at;
-  for (Character c = first; c.kind == Class::space; c = look(text, end)) {
+  std::size_t after_caseless = at;
+  for (Character c = look(text, at); c.category == Category::Lu || c.category == Category::Lt || caseless(c); c = look(text, end)) {
     end += c.length;
-    if (is_newline(c)) after_newline = end;
+    if (caseless(c)) after_caseless = end;
   }
-  return after_newline > at ? after_newline : spaces(text, at);
+  if (const std::size_t small_end = run(text, end, not_capital); small_end > end) return small_end;
+  return after_caseless > at ? after_caseless : end;
 }
 
-// Each digit alone, and what lies between: the step before GPT-2's expression in SmolLM, StarCoder, Command-R.
-constexpr std::size_t digits_alone(std::string_view text, std::size_t at) {
-  const std::size_t number = run_of(text, at, Class::number, 1);
-  return number > at ? number : run(text, at, [](const Character& c) { return c.kind != Class::number; });
+// GPT-4o (digits 3, contractions belong to the word before them) and Tekken (digits 1, no contractions); W are the two alternatives
+// above, each with the optional parts around it:
+//   [^\r\n\p{L}\p{N}]?W(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
+// A mark is a letter without case and may also stand before a word; taken as part of the word it gives the same piece, or, before
+// capitals only, the first alternative, which comes first.
+template <std::size_t digits, bool contractions>
+constexpr std::size_t cased(std::string_view text, std::size_t at) {
+  const Character first = look(text, at);
+  const std::size_t word = joins_word(first) && !is_mark(first) ? at + first.length : at;
+  if (const std::size_t end = cased_word(text, word); end > word) return contractions ? contraction(text, end, true) : end;
+  if (first.kind == Class::number) return run_of(text, at, Class::number, digits);
+  const std::size_t body = first.point == U' ' ? at + 1 : at;
+  if (const std::size_t end = run_of(text, body, Class::other); end > body) {
+    return run(text, end, [](const Character& c) { return is_newline(c) || c.point == U'/'; });
+  }
+  return lines_or_spaces(text, at);
 }
 
-}  // namespace scan
+}  // namespace diecast::scan
+
+// ---- diecast/tokens/pre_tokenizer.hpp
+// Pre-tokenizers: how a text falls into pieces that no token crosses. Each is a list of scanners (scan_*.hpp), which stand for the steps
+// and regular expressions of the model's own tokenizer.json. They are known by the names that GGUF gives them; a name that is not here
+// is refused, never guessed.
+
+namespace diecast {
+
+using Scanner = std::size_t (*)(std::string_view text, std::size_t at);  // the end of the piece that begins at `at`
 
 // A list of scanners, each of which splits the pieces of the one before it.
 struct PreTokenizer {
@@ -11047,9 +11517,28 @@ struct PreTokenizer {
 namespace detail {
 
 inline constexpr Scanner gpt2_stages[] = {scan::gpt2};
-inline constexpr Scanner smollm_stages[] = {scan::digits_alone, scan::gpt2};
+inline constexpr Scanner smollm_stages[] = {scan::isolate_run<scan::is_number, 1>, scan::gpt2};
 inline constexpr Scanner llama3_stages[] = {scan::llama3<3>};
 inline constexpr Scanner qwen2_stages[] = {scan::llama3<1>};
+inline constexpr Scanner qwen35_stages[] = {scan::llama3<1, true>};
+inline constexpr Scanner gpt4o_stages[] = {scan::cased<3, true>};
+inline constexpr Scanner tekken_stages[] = {scan::cased<1, false>};
+inline constexpr Scanner deepseek_llm_stages[] = {scan::isolate_run<scan::is_newline, 1>,
+                                                  scan::isolate<scan::maybe_spaced<scan::is_deepseek_letter>>,
+                                                  scan::isolate<scan::maybe_spaced<scan::is_deepseek_punctuation>>,
+                                                  scan::trailing_spaces,
+                                                  scan::isolate_run<scan::is_deepseek_ideograph>,
+                                                  scan::isolate_run<scan::is_number, 1>};
+inline constexpr Scanner deepseek_coder_stages[] = {scan::isolate_run<scan::is_newline, 1>,
+                                                    scan::isolate<scan::maybe_spaced<scan::is_letter>>,
+                                                    scan::isolate<scan::maybe_spaced<scan::is_unicode_punctuation>>,
+                                                    scan::isolate_run<scan::is_deepseek_ideograph>,
+                                                    scan::isolate_run<scan::is_number, 1>};
+inline constexpr Scanner deepseek_v3_stages[] = {scan::isolate_run<scan::is_number, 3>,
+                                                 scan::isolate_run<scan::is_deepseek3_ideograph>, scan::isolate<scan::deepseek3_word>};
+inline constexpr Scanner falcon_stages[] = {scan::isolate_run<scan::is_any_punctuation>, scan::gpt2, scan::number_bytes,
+                                            scan::digit_triples};
+inline constexpr Scanner bloom_stages[] = {scan::isolate<scan::bloom_word>};
 
 struct NamedPreTokenizer {
   std::string_view name;
@@ -11061,18 +11550,30 @@ inline constexpr NamedPreTokenizer pre_tokenizers[] = {
   {"gpt2", {"gpt-2", gpt2_stages}},
   {"phi-2", {"gpt-2", gpt2_stages}},
   {"olmo", {"gpt-2", gpt2_stages}},
+  {"mpt", {"gpt-2", gpt2_stages}},
   {"smollm", {"smollm", smollm_stages}},
   {"starcoder", {"smollm", smollm_stages}},
   {"refact", {"smollm", smollm_stages}},
   {"command-r", {"smollm", smollm_stages}},
+  {"exaone", {"smollm", smollm_stages}},
   {"llama-bpe", {"llama-bpe", llama3_stages}},
   {"llama3", {"llama-bpe", llama3_stages}},
   {"llama-v3", {"llama-bpe", llama3_stages}},
   {"dbrx", {"llama-bpe", llama3_stages}},
   {"smaug-bpe", {"llama-bpe", llama3_stages}},
+  {"glm4", {"llama-bpe", llama3_stages}},
   {"qwen2", {"qwen2", qwen2_stages}},
   {"deepseek-r1-qwen", {"qwen2", qwen2_stages}},
   {"stablelm2", {"qwen2", qwen2_stages}},
+  {"qwen35", {"qwen35", qwen35_stages}},
+  {"gpt-4o", {"gpt-4o", gpt4o_stages}},
+  {"llama4", {"gpt-4o", gpt4o_stages}},
+  {"tekken", {"tekken", tekken_stages}},
+  {"deepseek-llm", {"deepseek-llm", deepseek_llm_stages}},
+  {"deepseek-coder", {"deepseek-coder", deepseek_coder_stages}},
+  {"deepseek-v3", {"deepseek-v3", deepseek_v3_stages}},
+  {"falcon", {"falcon", falcon_stages}},
+  {"bloom", {"bloom", bloom_stages}},
 };
 
 }  // namespace detail

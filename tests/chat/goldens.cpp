@@ -1,5 +1,5 @@
-// Rendered by jinja2 3.1.6, set up as HF transformers does: small templates of our own for every feature (tests/oracle/make_template_goldens.py),
-// and, where the collection lies beside the project, 24 real templates over 12 conversations.
+// Rendered by jinja2 3.1.6, set up as HF transformers does: small templates of our own for every feature
+// (tests/oracle/make_template_goldens.py), and, where the collection lies beside the project, 24 real templates over 12 conversations.
 #include <fstream>
 #include <string>
 

@@ -77,9 +77,10 @@ TEST_CASE("a hostile template is refused, whatever it asks for") {
 }
 
 TEST_CASE("deep nesting in the text of a template is refused by the parser") {
-  for (const std::string& source : {"{{ " + times("(", 100000), "{{ " + times("[", 100000), "{{ " + times("{1:", 100000), "{{ " + times("not ", 100000) + "1 }}",
-                                    "{{ " + times("-", 100000) + "1 }}", times("{% if 1 %}", 100000), times("{% for x in y %}", 100000),
-                                    "{{ " + times("1 if 1 else ", 100000) + "1 }}", "{% set " + times("(", 100000)}) {
+  for (const std::string& source :
+       {"{{ " + times("(", 100000), "{{ " + times("[", 100000), "{{ " + times("{1:", 100000), "{{ " + times("not ", 100000) + "1 }}",
+        "{{ " + times("-", 100000) + "1 }}", times("{% if 1 %}", 100000), times("{% for x in y %}", 100000),
+        "{{ " + times("1 if 1 else ", 100000) + "1 }}", "{% set " + times("(", 100000)}) {
     CAPTURE(source.substr(0, 60));
     CHECK_THROWS_AS(ChatTemplate(source), Error);
   }
@@ -98,9 +99,11 @@ TEST_CASE("limits are told with their numbers") {
   CHECK_THROWS_WITH(render("{{ 'a' * 11 }}", limits), Catch::Contains("more than 10 bytes"));
   limits = {};
   limits.steps = 100;
-  CHECK_THROWS_WITH(render("{% for i in range(200) %}{% endfor %}", limits), Catch::Contains("line 1, column") && Catch::Contains("100 steps"));
+  CHECK_THROWS_WITH(render("{% for i in range(200) %}{% endfor %}", limits),
+                    Catch::Contains("line 1, column") && Catch::Contains("100 steps"));
 }
 
 TEST_CASE("a namespace that holds itself leaks nothing and can be printed") {
-  CHECK(render("{% set ns = namespace() %}{% set ns.x = ns %}{% set ns.y = [ns] %}{% macro m() %}{% endmacro %}{% set ns.m = m %}{{ ns.x.x.y | length }}") == "1");
+  CHECK(render("{% set ns = namespace() %}{% set ns.x = ns %}{% set ns.y = [ns] %}{% macro m() %}{% endmacro %}{% set ns.m = m %}{{ "
+               "ns.x.x.y | length }}") == "1");
 }

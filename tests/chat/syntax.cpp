@@ -15,7 +15,8 @@ namespace {
 constexpr auto parsed(std::string_view source) { return chat::parse_template<256>(source); }
 
 struct Config {
-  static constexpr char chat_template[] = "{%- for m in messages -%}\n  {{ m.content | trim }}{% if not loop.last %}, {% endif %}\n{%- endfor %}";
+  static constexpr char chat_template[] =
+      "{%- for m in messages -%}\n  {{ m.content | trim }}{% if not loop.last %}, {% endif %}\n{%- endfor %}";
 };
 
 }  // namespace
@@ -37,7 +38,8 @@ TEST_CASE("the compiler finds the place of a syntax error") {
 }
 
 TEST_CASE("the same errors are sentences at run time") {
-  CHECK_THROWS_WITH(ChatTemplate("a\r\nb {% foo %}"), "the chat template is broken at line 2, column 6: there is no such tag (near \"foo %}\")");
+  CHECK_THROWS_WITH(ChatTemplate("a\r\nb {% foo %}"),
+                    "the chat template is broken at line 2, column 6: there is no such tag (near \"foo %}\")");
   CHECK_THROWS_WITH(ChatTemplate("{{ 'a\\x4' }}"), Catch::Contains("line 1, column 6") && Catch::Contains("escape"));
   CHECK_THROWS_WITH(ChatTemplate("{% if 1 %}\n"), Catch::Contains("line 1, column 11"));
 }
@@ -46,7 +48,8 @@ TEST_CASE("errors while rendering name line and column") {
   const std::vector<Message> messages{{"user", "a"}};
   CHECK_THROWS_WITH(ChatTemplate("x\n{{ 1 +\n   messages }}").render(messages, true, "", ""),
                     "the chat template fails at line 2, column 6: unsupported operand type(s) for +: 'int' and 'list'");
-  CHECK_THROWS_WITH(ChatTemplate("{{ missing.x }}").render(messages, true, "", ""), "the chat template fails at line 1, column 12: 'missing' is undefined");
+  CHECK_THROWS_WITH(ChatTemplate("{{ missing.x }}").render(messages, true, "", ""),
+                    "the chat template fails at line 1, column 12: 'missing' is undefined");
 }
 
 TEST_CASE("a template of a config is parsed by the compiler and renders as at run time") {

@@ -89,7 +89,8 @@ TEST_CASE("T1: the BOS that a template writes is template text, and only there")
 
 TEST_CASE("T3: add_generation_prompt adds the opening of the answer and nothing else") {
   const ChatTemplate chat_template(
-      "{{ bos_token }}{% for m in messages %}{{ '<|start_header_id|>' + m['role'] + '<|end_header_id|>\n\n' + m['content'] | trim + '<|eot_id|>' }}"
+      "{{ bos_token }}{% for m in messages %}{{ '<|start_header_id|>' + m['role'] + '<|end_header_id|>\n\n' + m['content'] | trim + "
+      "'<|eot_id|>' }}"
       "{% endfor %}{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}");
   const std::vector<Message> messages{{"user", "Hi"}};
   const std::string without = chat_template.render(messages, false, "<s>", "").text;
@@ -98,7 +99,8 @@ TEST_CASE("T3: add_generation_prompt adds the opening of the answer and nothing 
 }
 
 TEST_CASE("T5: a template that refuses a conversation does it in its own words, and the next one is answered") {
-  const ChatTemplate chat_template("{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}{{ messages[0].content }}");
+  const ChatTemplate chat_template(
+      "{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}{{ messages[0].content }}");
   const std::vector<Message> refused{{"system", "x"}, {"user", "y"}};
   const std::vector<Message> accepted{{"user", "y"}};
   CHECK_THROWS_WITH(chat_template.render(refused, true, "", ""), "System role not supported");

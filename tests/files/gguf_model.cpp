@@ -67,7 +67,7 @@ TEST_CASE("llama: the spec, names and defaults") {
   CHECK(layer.down.weight.cols == 20);
   CHECK(layer.gate->weight.rows == 20);
   CHECK(layer.k.weight.rows == 6);
-  CHECK(layer.mlp_norm.weight.rows == 1);
+  CHECK(layer.mlp_norm->weight.rows == 1);
   CHECK_FALSE(layer.q.bias);
   CHECK_FALSE(model.weights.head);
 
@@ -184,11 +184,11 @@ TEST_CASE("gpt2: learned positions, and Q, K and V as slices of one matrix, noth
 
 TEST_CASE("gemma3: window pattern, two bases, QK-norm, norms before and after, scaled embedding") {
   const Spec expected{.hidden = 12, .layers = 2, .vocab = 16, .context = 32,
-                      .attention = {.heads = 2, .kv_heads = 1, .head_dim = 8, .qk_norm = true,
+                      .attention = {.heads = 2, .kv_heads = 1, .head_dim = 8, .qk_norm = QkNorm::each_head,
                                     .window = SlidingWindow{.length = 4, .full_every = 6, .rope = Rope{.theta = 10000}}},
                       .position = Rope{.theta = 1e6}, .norm = RmsNorm{.epsilon = 1e-5},
                       .mlp = GatedMlp{.width = 20, .activation = Activation::gelu_tanh}, .head = TiedHead{},
-                      .after_norms = true, .embedding_scale = std::sqrt(12.0)};
+                      .norm_placement = NormPlacement::before_and_after, .embedding_scale = std::sqrt(12.0)};
   const Model model = read(tiny_gemma());
   CHECK(model.spec == expected);
   CHECK(model.weights.layers[1].q_norm->cols == 8);
@@ -221,7 +221,7 @@ TEST_CASE("gemma2: soft caps, every second layer sees all") {
   CHECK(spec.logit_soft_cap == 30.0);
   CHECK(spec.attention.window == SlidingWindow{.length = 4, .full_every = 2});
   CHECK_FALSE(spec.attention.qk_norm);
-  CHECK(spec.after_norms);
+  CHECK(spec.norm_placement == NormPlacement::before_and_after);
 
   GgufBuilder silent = tiny_gemma("gemma2");
   CHECK(read(silent).spec == spec);  // llama.cpp's defaults
@@ -238,8 +238,16 @@ TEST_CASE("RoPE scaling: linear, llama3 from its divisors, others refused by nam
   CHECK(read(builder).spec.position == Position(Rope{.theta = 10000, .scaling = LinearScaling{4}}));
   builder.text("llama.rope.scaling.type", "none");
   CHECK(read(builder).spec.position == Position(Rope{.theta = 10000}));
-  builder.text("llama.rope.scaling.type", "yarn");
-  CHECK_THAT(refusal(builder), Contains("the RoPE scaling 'yarn' is not supported"));
+  builder.text("llama.rope.scaling.type", "yarn").u32("llama.rope.scaling.original_context_length", 8);
+  CHECK(read(builder).spec.position == Position(Rope{.theta = 10000, .scaling = YarnScaling{.factor = 4, .original_context = 8}}));
+  builder.f32("llama.rope.scaling.yarn_beta_fast", 16.0F).f32("llama.rope.scaling.yarn_beta_slow", 2.0F);
+  CHECK(read(builder).spec.position == Position(Rope{.theta = 10000, .scaling = YarnScaling{4, 8, 16, 2}}));
+  builder.f32("llama.rope.scaling.attn_factor", 1.0F);
+  CHECK(refusal(builder) == "");
+  builder.f32("llama.rope.scaling.attn_factor", 1.2F);
+  CHECK_THAT(refusal(builder), Contains("'llama.rope.scaling.attn_factor' is 1.2") && Contains("only 1 is supported"));
+  builder.text("llama.rope.scaling.type", "longrope");
+  CHECK_THAT(refusal(builder), Contains("the RoPE scaling 'longrope' is not supported"));
 }
 
 TEST_CASE("R2: llama3 scaling is found again from the divisors in rope_freqs.weight") {

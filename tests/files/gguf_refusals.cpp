@@ -29,7 +29,7 @@ std::string refusal(const GgufBuilder& builder) {
 }  // namespace
 
 TEST_CASE("F12: architectures that are not supported are named") {
-  for (const std::string name : {"t5", "mamba", "bert", "whatever", "llama4"}) {
+  for (const std::string name : {"t5", "mamba", "bert", "whatever", "llama4", "qwen3moe", "granitemoe", "granitehybrid", "rwkv7", "qwen2vl"}) {
     GgufBuilder builder = tiny_llama();
     builder.text("general.architecture", name);
     CHECK_THAT(refusal(builder), Contains("unsupported architecture '" + name + "'"));

@@ -95,7 +95,7 @@ TEST_CASE("config: what a file leaves out takes its family's default") {
       .norm = RmsNorm{.epsilon = 1e-6},
       .mlp = GatedMlp{.width = 9216, .activation = Activation::gelu_tanh},
       .head = TiedHead{},
-      .after_norms = true,
+      .norm_placement = NormPlacement::before_and_after,
       .embedding_scale = 48.0,
       .logit_soft_cap = 30.0};
   CHECK(spec_of(R"({"model_type":"gemma2"})") == gemma2);  // Gemma2Config()
@@ -103,7 +103,7 @@ TEST_CASE("config: what a file leaves out takes its family's default") {
   Spec gemma3 = gemma2;
   gemma3.vocab = 262'208;
   gemma3.context = 131'072;
-  gemma3.attention.qk_norm = true;
+  gemma3.attention.qk_norm = QkNorm::each_head;
   gemma3.attention.soft_cap.reset();
   gemma3.attention.window = SlidingWindow{.length = 4096, .full_every = 6, .rope = Rope{.theta = 10'000}};
   gemma3.position = Rope{.theta = 1e6};
@@ -120,13 +120,13 @@ TEST_CASE("config: gemma-3-270m as published, old and new spelling") {
                       .attention = {.heads = 4,
                                     .kv_heads = 1,
                                     .head_dim = 256,
-                                    .qk_norm = true,
+                                    .qk_norm = QkNorm::each_head,
                                     .window = SlidingWindow{.length = 512, .full_every = 6, .rope = Rope{.theta = 10'000}}},
                       .position = Rope{.theta = 1e6},
                       .norm = RmsNorm{.epsilon = 1e-6},
                       .mlp = GatedMlp{.width = 2048, .activation = Activation::gelu_tanh},
                       .head = TiedHead{},
-                      .after_norms = true,
+                      .norm_placement = NormPlacement::before_and_after,
                       .embedding_scale = std::sqrt(640.0)};
   const std::string common =
       R"("model_type":"gemma3_text","hidden_size":640,"num_hidden_layers":18,"vocab_size":262144,"max_position_embeddings":32768,
@@ -170,7 +170,7 @@ TEST_CASE("R2: scaling of RoPE under rope_type and type") {
   CHECK(scaling(R"("rope_scaling":{"type":"linear","factor":8.0})") == RopeScaling(LinearScaling{8}));
   CHECK_FALSE(scaling(R"("rope_scaling":{"rope_type":"default"})").has_value());
   CHECK_FALSE(scaling(R"("rope_scaling":null)").has_value());
-  for (const char* kind : {"yarn", "dynamic", "longrope", "su", "mrope"}) {
+  for (const char* kind : {"dynamic", "longrope", "su", "mrope"}) {
     INFO(kind);
     CHECK_THAT(refused(llama_with(R"("rope_scaling":{"rope_type":")" + std::string(kind) + R"(","factor":2})")),
                Contains("the RoPE scaling \"" + std::string(kind) + "\""));
@@ -266,6 +266,146 @@ TEST_CASE("config: windows and RoPE of gemma") {
   CHECK_FALSE(spec_of(gemma_with("gemma2", R"("final_logit_softcapping":null)")).logit_soft_cap.has_value());
   CHECK_THAT(refused(gemma_with("gemma3_text", R"("use_bidirectional_attention":true)")), Contains("use_bidirectional_attention is true"));
   CHECK_THAT(refused(gemma_with("gemma3_text", R"("attn_logit_softcapping":50)")), Contains("attn_logit_softcapping"));
+}
+
+TEST_CASE("config: defaults of the later families") {
+  // What transformers 5.24's configuration classes have without any argument.
+  Spec qwen3{.hidden = 4096,
+             .layers = 32,
+             .vocab = 151'936,
+             .context = 32'768,
+             .attention = {.heads = 32, .kv_heads = 32, .head_dim = 128, .qk_norm = QkNorm::each_head},
+             .position = Rope{.theta = 10'000},
+             .norm = RmsNorm{.epsilon = 1e-6},
+             .mlp = GatedMlp{.width = 22'016, .activation = Activation::silu},
+             .head = UntiedHead{}};
+  CHECK(spec_of(R"({"model_type":"qwen3"})") == qwen3);
+
+  Spec granite = qwen3;
+  granite.vocab = 32'000;
+  granite.context = 2048;
+  granite.attention = {.heads = 32, .kv_heads = 32, .head_dim = 128, .scale = 1.0};
+  granite.mlp = GatedMlp{.width = 11'008, .activation = Activation::silu};
+  CHECK(spec_of(R"({"model_type":"granite"})") == granite);
+  granite.embedding_scale = 12.0;
+  granite.residual_scale = 0.22;
+  granite.logit_divisor = 8.0;
+  granite.attention.scale = 0.0078125;
+  CHECK(spec_of(R"({"model_type":"granite","embedding_multiplier":12.0,"residual_multiplier":0.22,"logits_scaling":8,
+                    "attention_multiplier":0.0078125})") == granite);
+
+  Spec olmo2 = qwen3;
+  olmo2.vocab = 50'304;
+  olmo2.context = 2048;
+  olmo2.attention.qk_norm = QkNorm::all_heads;
+  olmo2.norm = RmsNorm{.epsilon = 1e-5};
+  olmo2.mlp = GatedMlp{.width = 11'008, .activation = Activation::silu};
+  olmo2.norm_placement = NormPlacement::after;
+  CHECK(spec_of(R"({"model_type":"olmo2"})") == olmo2);
+
+  Spec phi3{.hidden = 3072,
+            .layers = 32,
+            .vocab = 32'064,
+            .context = 4096,
+            .attention = {.heads = 32, .kv_heads = 32, .head_dim = 96},
+            .position = Rope{.theta = 10'000},
+            .norm = RmsNorm{.epsilon = 1e-5},
+            .mlp = GatedMlp{.width = 8192, .activation = Activation::silu},
+            .head = UntiedHead{}};
+  CHECK(spec_of(R"({"model_type":"phi3"})") == phi3);
+  phi3.attention.window = SlidingWindow{.length = 2047};
+  phi3.position = Rope{.theta = 10'000, .rotary_dim = 72};
+  CHECK(spec_of(R"({"model_type":"phi3","sliding_window":2047,"partial_rotary_factor":0.75})") == phi3);
+
+  const Spec gemma{.hidden = 3072,
+                   .layers = 28,
+                   .vocab = 256'000,
+                   .context = 8192,
+                   .attention = {.heads = 16, .kv_heads = 16, .head_dim = 256},
+                   .position = Rope{.theta = 10'000},
+                   .norm = RmsNorm{.epsilon = 1e-6},
+                   .mlp = GatedMlp{.width = 24'576, .activation = Activation::gelu_tanh},
+                   .head = TiedHead{},
+                   .embedding_scale = std::sqrt(3072.0)};
+  CHECK(spec_of(R"({"model_type":"gemma"})") == gemma);
+  CHECK(spec_of(R"({"model_type":"gemma","hidden_act":"gelu","hidden_activation":"gelu_pytorch_tanh"})") == gemma);
+
+  Spec stablelm{.hidden = 2560,
+                .layers = 32,
+                .vocab = 50'304,
+                .context = 4096,
+                .attention = {.heads = 32, .kv_heads = 32, .head_dim = 80},
+                .position = Rope{.theta = 10'000, .rotary_dim = 20},
+                .norm = LayerNorm{.epsilon = 1e-5},
+                .mlp = GatedMlp{.width = 6912, .activation = Activation::silu},
+                .head = UntiedHead{}};
+  CHECK(spec_of(R"({"model_type":"stablelm"})") == stablelm);
+  stablelm.residual = Residual::parallel_shared_norm;
+  stablelm.attention.qkv_bias = true;
+  CHECK(spec_of(R"({"model_type":"stablelm","use_parallel_residual":true,"use_qkv_bias":true})") == stablelm);
+
+  const Spec starcoder2{.hidden = 3072,
+                        .layers = 30,
+                        .vocab = 49'152,
+                        .context = 4096,
+                        .attention = {.heads = 24, .kv_heads = 2, .head_dim = 128, .qkv_bias = true, .output_bias = true},
+                        .position = Rope{.theta = 10'000},
+                        .norm = LayerNorm{.epsilon = 1e-5},
+                        .mlp = PlainMlp{.width = 12'288, .activation = Activation::gelu_tanh, .bias = true},
+                        .head = TiedHead{}};
+  CHECK(spec_of(R"({"model_type":"starcoder2"})") == starcoder2);
+
+  Spec neox{.hidden = 6144,
+            .layers = 44,
+            .vocab = 50'432,
+            .context = 2048,
+            .attention = {.heads = 64, .kv_heads = 64, .head_dim = 96, .qkv_bias = true, .output_bias = true},
+            .position = Rope{.theta = 10'000, .rotary_dim = 24},
+            .norm = LayerNorm{.epsilon = 1e-5},
+            .mlp = PlainMlp{.width = 24'576, .activation = Activation::gelu, .bias = true},
+            .head = UntiedHead{},
+            .residual = Residual::parallel};
+  CHECK(spec_of(R"({"model_type":"gpt_neox"})") == neox);
+  neox.residual = Residual::sequential;
+  neox.position = Rope{.theta = 100, .rotary_dim = 48};
+  CHECK(spec_of(R"({"model_type":"gpt_neox","use_parallel_residual":false,"rotary_pct":0.5,"rotary_emb_base":100})") == neox);
+}
+
+TEST_CASE("config: a value that a family's code reads and that needs other arithmetic is refused by its key") {
+  for (const auto& [config, sentence] : {std::pair{R"({"model_type":"stablelm","qk_layernorm":true})", "qk_layernorm is true"},
+                                         {R"({"model_type":"olmo2","clip_qkv":8.0})", "clip_qkv is not supported"},
+                                         {R"({"model_type":"gemma","use_bidirectional_attention":true})", "use_bidirectional_attention is true"},
+                                         {R"({"model_type":"gemma","hidden_act":"gelu","hidden_activation":"relu"})", "hidden_activation is \"relu\""},
+                                         {R"({"model_type":"granite","position_embedding_type":"nope"})", "position_embedding_type is \"nope\""},
+                                         {R"({"model_type":"phi3","rope_scaling":{"type":"longrope","short_factor":[1],"long_factor":[2]}})", "\"longrope\" is not supported"},
+                                         {R"({"model_type":"phi3","rope_scaling":{"type":"su"}})", "\"su\" is not supported"},
+                                         {R"({"model_type":"phi3","rope_scaling":{"type":"yarn","factor":4}})", "its only kind is longrope"},
+                                         {R"({"model_type":"gpt_neox","head_dim":64})", "do not make the hidden size 6144"},
+                                         {R"({"model_type":"gpt_neox","rotary_pct":1.5})", "must be at most 1"},
+                                         {R"({"model_type":"granitemoe"})", "\"granitemoe\" (model_type) is not supported"},
+                                         {R"({"model_type":"qwen3_moe","num_experts":128})", "mixture of experts"},
+                                         {R"({"model_type":"qwen3_next"})", "\"qwen3_next\" (model_type) is not supported"},
+                                         {R"({"model_type":"mamba2"})", "\"mamba2\" (model_type) is not supported"}}) {
+    INFO(config);
+    CHECK_THAT(refused(config), Contains(sentence));
+  }
+}
+
+TEST_CASE("R2: YaRN as transformers reads it") {
+  const auto yarn = [](const std::string& more) {
+    const Spec spec = spec_of(R"({"model_type":"qwen2","max_position_embeddings":131072,"rope_scaling":{"rope_type":"yarn")" + more + "}}");
+    return std::get<YarnScaling>(*std::get<Rope>(spec.position).scaling);
+  };
+  CHECK(yarn(R"(,"factor":4.0,"original_max_position_embeddings":32768)") == YarnScaling{.factor = 4, .original_context = 32'768});
+  CHECK(yarn(R"(,"original_max_position_embeddings":32768)") == YarnScaling{.factor = 4, .original_context = 32'768});
+  CHECK(yarn(R"(,"factor":4.0,"original_max_position_embeddings":32768,"beta_fast":64,"beta_slow":2,"attention_factor":1.5)") ==
+        YarnScaling{4, 32'768, 64, 2, 1.5});
+  // DeepSeek's two numbers; equal ones cancel.
+  CHECK(yarn(R"(,"factor":4.0,"original_max_position_embeddings":32768,"mscale":1.0,"mscale_all_dim":1.0)").attention_factor == 1.0);
+  CHECK(*yarn(R"(,"factor":4.0,"original_max_position_embeddings":32768,"mscale":2.0,"mscale_all_dim":0.5)").attention_factor ==
+        Approx((0.2 * std::log(4.0) + 1) / (0.05 * std::log(4.0) + 1)).epsilon(1e-12));
+  CHECK_THAT(refused(llama_with(R"("rope_scaling":{"rope_type":"yarn","factor":4.0,"truncate":false})")), Contains("truncate is false"));
+  CHECK_THAT(refused(llama_with(R"("rope_scaling":{"rope_type":"yarn","factor":-4.0})")), Contains("factor is -4"));
 }
 
 TEST_CASE("N3: Gemma's embedding scale is the square root of the hidden size") {

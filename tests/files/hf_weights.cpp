@@ -109,7 +109,7 @@ Numbered llama_file(const Spec& spec, const std::string& prefix = "model.") {
       file.add(in + "self_attn.k_norm.weight", {n(spec.attention.head_dim)});
     }
     file.add(in + "post_attention_layernorm.weight", {hidden});
-    if (spec.after_norms) {
+    if (spec.norm_placement != NormPlacement::before) {
       file.add(in + "pre_feedforward_layernorm.weight", {hidden});
       file.add(in + "post_feedforward_layernorm.weight", {hidden});
     }
@@ -169,8 +169,8 @@ TEST_CASE("weights: GPT-2's matrices become [out, in], and c_attn three") {
     CHECK(layer.down.weight.cols == 6);
     CHECK(values(layer.down.weight)[6] == number("h.1.mlp.c_proj.weight") + 1);  // [1][0] is stored at [0][1]
     CHECK(values(layer.output.weight)[1] == number("h.1.attn.c_proj.weight") + 4);
-    CHECK(values(*layer.mlp_norm.bias) == counted(file.number(prefix + "h.1.ln_2.bias"), 4));
-    CHECK(values(layer.attention_norm.weight) == counted(file.number(prefix + "h.1.ln_1.weight"), 4));
+    CHECK(values(*layer.mlp_norm->bias) == counted(file.number(prefix + "h.1.ln_2.bias"), 4));
+    CHECK(values(layer.attention_norm->weight) == counted(file.number(prefix + "h.1.ln_1.weight"), 4));
     CHECK(values(*weights.position) == counted(1, 20));
     CHECK(values(weights.embedding) == counted(0, 28));
     CHECK(weights.embedding.name == prefix + "wte.weight");
@@ -210,12 +210,12 @@ TEST_CASE("weights: names of llama, with and without prefix; nothing is copied")
       CHECK(tensor.cols == cols);
       CHECK(values(tensor) == counted(file.number(prefix + "layers.1." + name), static_cast<std::size_t>(rows * cols)));
     };
-    is(layer.attention_norm.weight, "input_layernorm.weight", 1, 6);
+    is(layer.attention_norm->weight, "input_layernorm.weight", 1, 6);
     is(layer.q.weight, "self_attn.q_proj.weight", 12, 6);
     is(layer.k.weight, "self_attn.k_proj.weight", 4, 6);
     is(layer.v.weight, "self_attn.v_proj.weight", 4, 6);
     is(layer.output.weight, "self_attn.o_proj.weight", 6, 12);
-    is(layer.mlp_norm.weight, "post_attention_layernorm.weight", 1, 6);
+    is(layer.mlp_norm->weight, "post_attention_layernorm.weight", 1, 6);
     is(layer.gate->weight, "mlp.gate_proj.weight", 7, 6);
     is(layer.up.weight, "mlp.up_proj.weight", 7, 6);
     is(layer.down.weight, "mlp.down_proj.weight", 6, 7);
@@ -245,8 +245,8 @@ TEST_CASE("weights: biases of qwen2 and of a llama that has all of them") {
 
 TEST_CASE("weights: Gemma's norms are stored as w of 1 + w") {
   Spec spec = llama;
-  spec.attention.qk_norm = true;
-  spec.after_norms = true;
+  spec.attention.qk_norm = QkNorm::each_head;
+  spec.norm_placement = NormPlacement::before_and_after;
   Numbered file = llama_file(spec);
   file.at("model.norm.weight") = {"model.norm.weight", "BF16", {6}, std::string("\x80\x3f\x00\xbf\x00\x3b\x00\x00\x00\x80\x80\xbf", 12)};
   file.at("model.layers.0.self_attn.q_norm.weight") = {
@@ -262,9 +262,9 @@ TEST_CASE("weights: Gemma's norms are stored as w of 1 + w") {
     for (float& value : all) value += 1;
     return all;
   };
-  CHECK(values(layer.attention_norm.weight) == plus_one("input_layernorm.weight", 6));
+  CHECK(values(layer.attention_norm->weight) == plus_one("input_layernorm.weight", 6));
   CHECK(values(layer.after_attention->weight) == plus_one("post_attention_layernorm.weight", 6));
-  CHECK(values(layer.mlp_norm.weight) == plus_one("pre_feedforward_layernorm.weight", 6));
+  CHECK(values(layer.mlp_norm->weight) == plus_one("pre_feedforward_layernorm.weight", 6));
   CHECK(values(layer.after_mlp->weight) == plus_one("post_feedforward_layernorm.weight", 6));
   CHECK(values(*layer.k_norm) == plus_one("self_attn.k_norm.weight", 4));
   CHECK(values(layer.q.weight) == counted(file.number("model.layers.1.self_attn.q_proj.weight"), 72));
@@ -349,7 +349,8 @@ TEST_CASE("weights: unaligned bytes are read as well as aligned ones") {
   for (std::size_t shift = 0; shift < 4; ++shift) {
     Numbered file = llama_file(llama);
     Spec spec = llama;
-    spec.attention.qk_norm = spec.after_norms = true;
+    spec.attention.qk_norm = QkNorm::each_head;
+    spec.norm_placement = NormPlacement::before_and_after;
     file = llama_file(spec);
     const std::string text = safetensors_text(file.tensors);
     std::uint64_t header = 0;

@@ -125,6 +125,8 @@ TEST_CASE("safetensors: wrong types and unknown names in the header") {
   CHECK_THAT(with(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4],"more":1})"), Contains("unknown key \"more\""));
   CHECK_THAT(with("[]"), Contains("must be an object and is a list"));
   CHECK_THAT(broken(R"({"__metadata__":{"a":1}})", 0), Contains("__metadata__: a is 1, and must be a text"));
+  // A name that the file chose cannot break the line of the sentence (found by reading, kept as a fuzzer's promise).
+  CHECK_THAT(broken(R"({"__metadata__":{"a\nb":1}})", 0), Contains(R"(__metadata__: "a\x0ab" is 1, and must be a text)"));
   CHECK_THAT(broken("{", 0), Contains("breaks at line 1, column 2"));
   CHECK_THAT(broken("{\"a\xff\":1}", 0), Contains("is not JSON"));
   CHECK_THAT(broken("{\"a\":" + std::string(100'000, '[') + "}", 0), Contains("deeper than 8 levels"));

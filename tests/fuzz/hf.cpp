@@ -12,6 +12,7 @@
 #include <diecast/files/hf_generation.hpp>
 #include <diecast/files/hf_json.hpp>
 #include <diecast/files/hf_tokenizer.hpp>
+#include <diecast/files/hf_weights.hpp>
 #include <diecast/spec/json.hpp>
 #include <diecast/tokens/make_tokenizer.hpp>
 
@@ -44,7 +45,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Spec spec;
   if (config && accepted([&] { spec = hf_spec(*config, "folder/config.json"); })) {
     require(!to_json(spec).empty(), "an accepted spec can be shown");
-    accepted([&] { hf_model_type(*config, "folder/config.json"); });
+    // Without a tensor: sizes are computed, and the first one that is missing is named.
+    accepted([&] { hf_weights({}, spec, hf_model_type(*config, "folder/config.json"), "folder"); });
     if (generation) {
       accepted([&] { hf_generation(*generation, "folder/generation_config.json", {Fields(*config, "folder/config.json")}, 0, spec.vocab); });
     }

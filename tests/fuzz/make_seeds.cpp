@@ -113,7 +113,8 @@ void write(const std::string& path, const std::string& text) {
 int main(int count, char** arguments) {
   if (count != 2) return 2;
   const std::string folder = arguments[1];
-  one_layer(tiny_llama(), "llama").write(folder + "/gguf/llama");
+  // With divisors of RoPE frequencies and an untied head.
+  one_layer(tiny_llama(), "llama").tensor("rope_freqs.weight", {3}, {1.0F, 1.0F, 8.0F}).some_tensor("output.weight", {12, 16}).write(folder + "/gguf/llama");
   one_layer(tiny_qwen2(), "qwen2").write(folder + "/gguf/qwen2");
   one_layer(tiny_gpt2(), "gpt2").write(folder + "/gguf/gpt2");
   one_layer(tiny_gemma("gemma2"), "gemma2").write(folder + "/gguf/gemma2");
@@ -124,7 +125,7 @@ int main(int count, char** arguments) {
   write(folder + "/safetensors/gemma3", testing::safetensors_text(llama(true)));
   write(folder + "/safetensors/gpt2", testing::safetensors_text(gpt2()));
   write(folder + "/safetensors/odd",
-        testing::safetensors_raw(R"({"__metadata__": {"format": "pt"}, "a": {"dtype": "F4", "shape": [3, 2], "data_offsets": [0, 3]},
+        testing::safetensors_raw(R"({"__metadata__": {"format": "pt", "a\nb": ""}, "a": {"dtype": "F4", "shape": [3, 2], "data_offsets": [0, 3]},
   "b": {"dtype": "I64", "shape": [0, 9223372036854775808], "data_offsets": [3, 3]}, "s": {"dtype": "U8", "shape": [], "data_offsets": [3, 4]}}   )",
                                  "1234"));
 }

@@ -30,6 +30,8 @@ bool accepted(Run&& run, Sentence sentence = Sentence::one_line) {
     return true;
   } catch (const diecast::Error& error) {
     const std::string_view text = error.what();
+    static const bool say = std::getenv("DIECAST_FUZZ_SAY") != nullptr;  // to see what becomes of one input
+    if (say) std::fprintf(stderr, "refused: %s\n", error.what());
     require(!text.empty(), "an error has a sentence");
     require(error.blame() == diecast::Blame::user, "a bad file is not the program's fault");
     if (sentence == Sentence::one_line) {

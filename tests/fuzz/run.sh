@@ -15,7 +15,8 @@ mkdir -p -- "$work"
 cp -r -- "$corpus" "$work/corpus"
 declare -A longest=([gguf]=16384 [safetensors]=8192 [hf]=16384 [template]=2048 [tokens]=2048)
 options=(-seed=1 "-max_total_time=$seconds" "-max_len=${longest[$name]-4096}" -malloc_limit_mb=64 -rss_limit_mb=1024 -timeout=10
-  -print_final_stats=1 -verbosity=0 "-artifact_prefix=$work/found-")
+  -print_final_stats=1 -print_funcs=0 "-artifact_prefix=$work/found-")
 words=${BASH_SOURCE[0]%/*}/words/$name.txt
 if [[ -f $words ]]; then options+=("-dict=$words"); fi
+export ASAN_OPTIONS=quarantine_size_mb=64:${ASAN_OPTIONS-}  # freed memory that is kept does not count as used
 exec "$program" "${options[@]}" "$@" "$work/corpus"

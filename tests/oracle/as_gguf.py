@@ -1,8 +1,9 @@
 """Writes a tiny model as GGUF, laid out as llama.cpp's converter lays out the real ones.
 
-Matrices in the asked type; vectors, norms and the position table in F32. Llama's Q and K rows are permuted from half-split
-pairs to neighbouring ones (Qwen2 and Gemma keep the half-split order); GPT-2's [in, out] matrices are transposed; Gemma's norms
-become 1 + w; llama3 scaling becomes the tensor rope_freqs.weight. Keys as in the real files. Writer: the gguf package.
+Matrices in the asked type; vectors, norms and the position table in F32. Llama's and Granite's Q and K rows are permuted from
+half-split pairs to neighbouring ones (the others keep the half-split order); GPT-2's [in, out] matrices are transposed; GPT-NeoX's
+rows [heads, 3, head_dim] become Q, K, V; Gemma's norms become 1 + w; llama3 scaling becomes the tensor rope_freqs.weight.
+Keys as in the real files. Writer: the gguf package.
 """
 import math
 
@@ -24,8 +25,21 @@ GPT2_NAMES = {
     "ln_1": "attn_norm", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "ln_2": "ffn_norm", "mlp.c_fc": "ffn_up",
     "mlp.c_proj": "ffn_down",
 }
+PHI3_NAMES = {**LLAMA_NAMES, "self_attn.qkv_proj": "attn_qkv", "mlp.gate_up_proj": "ffn_up"}
+OLMO2_NAMES = {**LLAMA_NAMES, "post_attention_layernorm": "post_attention_norm", "post_feedforward_layernorm": "post_ffw_norm"}
+STARCODER2_NAMES = {**LLAMA_NAMES, "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
+GPT_NEOX_NAMES = {
+    "gpt_neox.embed_in": "token_embd", "gpt_neox.final_layer_norm": "output_norm", "lm_head": "output",
+    "input_layernorm": "attn_norm", "attention.query_key_value": "attn_qkv", "attention.dense": "attn_output",
+    "post_attention_layernorm": "ffn_norm", "mlp.dense_h_to_4h": "ffn_up", "mlp.dense_4h_to_h": "ffn_down",
+}
+CHECKED_BY_HF = ("llama", "qwen2", "gpt2", "gemma3_text")  # what transformers reads back from GGUF
 ARCHITECTURES = {"llama": ("llama", LLAMA_NAMES, "model.layers."), "qwen2": ("qwen2", LLAMA_NAMES, "model.layers."),
-                 "gemma3_text": ("gemma3", GEMMA_NAMES, "model.layers."), "gpt2": ("gpt2", GPT2_NAMES, "transformer.h.")}
+                 "gemma3_text": ("gemma3", GEMMA_NAMES, "model.layers."), "gpt2": ("gpt2", GPT2_NAMES, "transformer.h."),
+                 "qwen3": ("qwen3", LLAMA_NAMES, "model.layers."), "granite": ("granite", LLAMA_NAMES, "model.layers."),
+                 "phi3": ("phi3", PHI3_NAMES, "model.layers."), "stablelm": ("stablelm", LLAMA_NAMES, "model.layers."),
+                 "olmo2": ("olmo2", OLMO2_NAMES, "model.layers."), "starcoder2": ("starcoder2", STARCODER2_NAMES, "model.layers."),
+                 "gpt_neox": ("gptneox", GPT_NEOX_NAMES, "gpt_neox.layers."), "gemma": ("gemma", LLAMA_NAMES, "model.layers.")}
 
 
 def gguf_name(name, names, prefix):
@@ -69,6 +83,16 @@ def add_tokenizer(w, tokens, words):
         w.add_add_eos_token(False)
         w.add_add_space_prefix(False)
         count = len(pieces)
+    elif tokens == "letters":
+        pieces = [chr(33 + i) for i in range(words["vocab_size"] - 1)] + ['!"']
+        w.add_tokenizer_model("gpt2")
+        w.add_tokenizer_pre("gpt-2")
+        w.add_token_list(pieces)
+        w.add_token_types([int(gguf.TokenType.NORMAL)] * len(pieces))
+        w.add_token_merges(['! "'])
+        w.add_eos_token_id(words["eos_token_id"])
+        w.add_add_bos_token(False)
+        count = len(pieces)
     else:
         pieces = byte_level_pieces()
         w.add_tokenizer_model("gpt2")
@@ -95,9 +119,34 @@ def add_keys(w, c, arch, storage):
     if gpt2:
         w.add_layer_norm_eps(c["layer_norm_epsilon"])
         return
-    w.add_head_count_kv(c["num_key_value_heads"])
-    w.add_layer_norm_rms_eps(c["rms_norm_eps"])
     head_dim = c.get("head_dim", c["hidden_size"] // heads)
+    if arch == "gptneox":
+        w.add_rope_dimension_count(int(head_dim * c["rotary_pct"]))
+        w.add_parallel_residual(c["use_parallel_residual"])
+        w.add_layer_norm_eps(c["layer_norm_eps"])
+        return
+    w.add_head_count_kv(c["num_key_value_heads"])
+    if arch in ("stablelm", "starcoder2"):
+        w.add_layer_norm_eps(c["layer_norm_eps" if arch == "stablelm" else "norm_epsilon"])
+    else:
+        w.add_layer_norm_rms_eps(c["rms_norm_eps"])
+    if arch == "stablelm":
+        w.add_parallel_residual(c["use_parallel_residual"])
+    if "partial_rotary_factor" in c:
+        w.add_rope_dimension_count(int(head_dim * c["partial_rotary_factor"]))
+    if arch == "granite":
+        w.add_rope_dimension_count(head_dim)
+        w.add_attention_scale(c["attention_multiplier"])
+        w.add_embedding_scale(c["embedding_multiplier"])
+        w.add_residual_scale(c["residual_multiplier"])
+        w.add_logit_scale(c["logits_scaling"])
+    if arch == "phi3":
+        w.add_rope_scaling_orig_ctx_len(c["original_max_position_embeddings"])
+    if (c.get("rope_scaling") or {}).get("rope_type") == "yarn":
+        w.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        w.add_rope_scaling_factor(c["rope_scaling"]["factor"])
+        w.add_rope_scaling_yarn_beta_fast(c["rope_scaling"]["beta_fast"])
+        w.add_rope_scaling_yarn_beta_slow(c["rope_scaling"]["beta_slow"])
     rope = c.get("rope_parameters", {})
     w.add_rope_freq_base(c.get("rope_theta") or rope.get("rope_theta") or rope["full_attention"]["rope_theta"])
     if arch == "llama":
@@ -109,7 +158,7 @@ def add_keys(w, c, arch, storage):
     if "original_max_position_embeddings" in (c.get("rope_scaling") or {}):
         # Not written by the converter; without it nothing in the file tells an original context that is not a usual one.
         w.add_rope_scaling_orig_ctx_len(c["rope_scaling"]["original_max_position_embeddings"])
-    if arch == "gemma3":
+    if arch in ("gemma3", "phi3", "starcoder2"):  # StarCoder 2's is not written by the converter
         w.add_sliding_window(c["sliding_window"])
 
 
@@ -128,11 +177,14 @@ def write_gguf(path, name, c, weights, storage, tokens):
         x = tensor.float().numpy()
         if arch == "gpt2" and x.ndim == 2 and "wte" not in hf_name and "wpe" not in hf_name and "lm_head" not in hf_name:
             x = x.T  # HF's Conv1D stores [in, out]
-        if arch == "llama" and ".q_proj." in hf_name:
+        if arch in ("llama", "granite") and ".q_proj." in hf_name:
             x = neighbouring_pairs(x, c["num_attention_heads"])
-        if arch == "llama" and ".k_proj." in hf_name:
+        if arch in ("llama", "granite") and ".k_proj." in hf_name:
             x = neighbouring_pairs(x, c["num_key_value_heads"])
-        if arch == "gemma3" and "norm" in hf_name:
+        if arch == "gptneox" and ".query_key_value." in hf_name:
+            heads = c["num_attention_heads"]
+            x = x.reshape(heads, 3, x.shape[0] // heads // 3, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
+        if arch in ("gemma", "gemma3") and "norm" in hf_name:
             x = x + np.float32(1)
         out = gguf_name(hf_name, names, prefix)
         x = np.ascontiguousarray(x, dtype=np.float32)

@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from as_gguf import llama3_factors, write_gguf
+from as_gguf import CHECKED_BY_HF, llama3_factors, write_gguf
 from tiny_models import MODELS
 from toy_tokenizers import PRE_TOKENIZERS, SAMPLE, tokenizer_config_json, tokenizer_json
 
@@ -84,8 +84,8 @@ def random_weights(words, generator):
             w = normal(0.4)
         elif name == "lm_head.weight" or (tied and ("embed_tokens" in name or "wte" in name)):
             w = normal((1.0 if gemma else 2.5) / math.sqrt(hidden))  # Gemma scales it up: a tied head would repeat its input
-        elif "embed_tokens" in name or "wte" in name or "wpe" in name:
-            w = normal(0.5)
+        elif any(n in name for n in ("embed_tokens", "embed_in", "wte", "wpe")):
+            w = normal(0.5 / words.get("embedding_multiplier", 1.0))
         else:
             w = normal(1.4 / math.sqrt(p.shape[0] if conv1d else p.shape[1]))
         weights[name] = w
@@ -190,6 +190,8 @@ def write(name, entry, run, worst, worst_padded):
         stored = {k.removeprefix("transformer."): w for k, w in stored.items()}
         n = config["n_positions"]
         stored |= {f"h.{i}.attn.bias": torch.ones(n, n).tril().reshape(1, 1, n, n) for i in range(config["n_layer"])}
+    if entry.get("embed_out"):
+        stored = {k.replace("lm_head.", "embed_out."): w for k, w in stored.items()}
     save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "model.safetensors").chmod(0o644)
     batch = {"rows": run["rows"], "last_logits": rounded([x.tolist() for x in run["lasts"]])}
@@ -215,7 +217,8 @@ def write(name, entry, run, worst, worst_padded):
     read_back(folder, run)
     if "gguf" in entry:
         write_gguf(folder / "model.gguf", name, run["words"], run["stored"], entry["gguf"], entry["tokens"])
-        read_back(folder, run, gguf_file="model.gguf")
+        if run["words"]["model_type"] in CHECKED_BY_HF and entry["tokens"] != "letters":
+            read_back(folder, run, gguf_file="model.gguf")
 
 
 def read_back(folder, run, **container):

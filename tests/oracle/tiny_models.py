@@ -7,10 +7,12 @@ Keys of an entry
   config    config.json, in the words that HF transformers reads (old and new spellings of RoPE both occur)
   dtype     how model.safetensors stores the weights
   gguf      the GGUF storage of matrices, or absent: no model.gguf
-  tokens    which toy vocabulary goes into the files: byte-level BPE by pre-tokenizer, or "spm"
+  tokens    which toy vocabulary goes into the files: byte-level BPE by pre-tokenizer, "spm", or "letters": as many printable bytes
+            as the vocabulary holds, in the GGUF alone (families whose tokenizers are none of the toy ones)
   seed      of the weights and the prompts
   min_margin  least distance of the two best logits at each greedy step; absent: 0.05
   bare      tensor names without the prefix "transformer.", with the mask buffers of the first GPT-2 checkpoints
+  embed_out  the head is stored under its name in published GPT-NeoX files, which transformers 5 renames
   acts      changes of the config that must change the logits: proof that the feature acts within the prompt
 """
 
@@ -113,4 +115,117 @@ MODELS = {
             final_logit_softcapping=3.0, pad_token_id=0, bos_token_id=2, eos_token_id=1),
         acts=[dict(sliding_window=64), dict(attn_logit_softcapping=None), dict(final_logit_softcapping=None),
               dict(query_pre_attn_scalar=14)]),
+    # QK-norm on each head, head size apart from hidden / heads.
+    "tiny-qwen3": dict(
+        seed=111, dtype="bfloat16", gguf="BF16", tokens="letters",
+        config=dict(
+            model_type="qwen3", architectures=["Qwen3ForCausalLM"], vocab_size=65, hidden_size=42, intermediate_size=39,
+            num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=1, head_dim=10, hidden_act="silu",
+            max_position_embeddings=80, rms_norm_eps=1e-6, tie_word_embeddings=True, attention_bias=False,
+            rope_theta=1000000.0, use_sliding_window=False, sliding_window=None, max_window_layers=2, **DEFAULT_BOS),
+        acts=[dict(rope_theta=10000.0), dict(rms_norm_eps=1.0)]),
+    # Each of the four multipliers at work.
+    "tiny-granite": dict(
+        seed=112, dtype="float16", gguf="F16", tokens="letters",
+        config=dict(
+            model_type="granite", architectures=["GraniteForCausalLM"], vocab_size=69, hidden_size=40, intermediate_size=37,
+            num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, hidden_act="silu", max_position_embeddings=96,
+            rms_norm_eps=1e-5, tie_word_embeddings=False, attention_bias=False, mlp_bias=False, rope_theta=10000.0,
+            embedding_multiplier=12.0, residual_multiplier=0.375, attention_multiplier=0.125, logits_scaling=1.5, **DEFAULT_BOS),
+        acts=[dict(embedding_multiplier=1.0), dict(residual_multiplier=1.0), dict(attention_multiplier=0.3),
+              dict(logits_scaling=1.0)]),
+    # One matrix for Q, K and V, one for gate and up; three quarters of a head turn; a window of 9.
+    "tiny-phi3": dict(
+        seed=113, dtype="float16", gguf="F16", tokens="letters",
+        config=dict(
+            model_type="phi3", architectures=["Phi3ForCausalLM"], vocab_size=73, hidden_size=48, intermediate_size=35,
+            num_hidden_layers=2, num_attention_heads=6, num_key_value_heads=2, hidden_act="silu", max_position_embeddings=72,
+            original_max_position_embeddings=72, rms_norm_eps=1e-5, tie_word_embeddings=False, rope_theta=10000.0,
+            partial_rotary_factor=0.75, sliding_window=9, pad_token_id=0, **DEFAULT_BOS),
+        acts=[dict(sliding_window=None), dict(partial_rotary_factor=0.5)]),
+    # LayerNorm with a gated MLP, a quarter of a head of 24 turns, biases on Q, K and V.
+    "tiny-stablelm": dict(
+        seed=114, dtype="float16", gguf="F16", tokens="letters",
+        config=dict(
+            model_type="stablelm", architectures=["StableLmForCausalLM"], vocab_size=77, hidden_size=48, intermediate_size=31,
+            num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, hidden_act="silu", max_position_embeddings=64,
+            layer_norm_eps=1e-5, tie_word_embeddings=False, rope_theta=10000.0, partial_rotary_factor=0.25, use_qkv_bias=True,
+            use_parallel_residual=False, qk_layernorm=False, **DEFAULT_BOS),
+        acts=[dict(partial_rotary_factor=0.5), dict(layer_norm_eps=1e-1)]),
+    # Both branches read one norm; no bias.
+    "tiny-stablelm-parallel": dict(
+        seed=115, dtype="bfloat16", gguf="BF16", tokens="letters",
+        config=dict(
+            model_type="stablelm", architectures=["StableLmForCausalLM"], vocab_size=61, hidden_size=36, intermediate_size=45,
+            num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3, hidden_act="silu", max_position_embeddings=64,
+            layer_norm_eps=1e-5, tie_word_embeddings=False, rope_theta=10000.0, partial_rotary_factor=0.5, use_qkv_bias=False,
+            use_parallel_residual=True, qk_layernorm=False, **DEFAULT_BOS),
+        acts=[dict(partial_rotary_factor=1.0)]),
+    # Norms on the output alone; Q and K normalised over all heads together.
+    "tiny-olmo2": dict(
+        seed=116, dtype="float16", gguf="F16", tokens="letters",
+        config=dict(
+            model_type="olmo2", architectures=["Olmo2ForCausalLM"], vocab_size=81, hidden_size=42, intermediate_size=33,
+            num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=7, hidden_act="silu", max_position_embeddings=80,
+            rms_norm_eps=1e-6, tie_word_embeddings=False, attention_bias=False, rope_theta=500000.0, pad_token_id=0, **DEFAULT_BOS),
+        acts=[dict(rope_theta=100.0), dict(rms_norm_eps=1.0)]),
+    # Biases everywhere, a plain MLP, a window of 8, one KV head.
+    "tiny-starcoder2": dict(
+        seed=117, dtype="float16", gguf="F16", tokens="letters",
+        config=dict(
+            model_type="starcoder2", architectures=["Starcoder2ForCausalLM"], vocab_size=85, hidden_size=40, intermediate_size=53,
+            num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=1, hidden_act="gelu_pytorch_tanh",
+            max_position_embeddings=64, norm_epsilon=1e-5, tie_word_embeddings=True, use_bias=True, rope_theta=100000.0,
+            sliding_window=8, **DEFAULT_BOS),
+        acts=[dict(sliding_window=None), dict(hidden_act="relu"), dict(rope_theta=100.0)]),
+    # Q, K and V head by head in one matrix, parallel branches with a norm each, the exact GELU, a quarter of a head of 24 turns.
+    "tiny-gpt-neox": dict(
+        seed=118, dtype="float16", gguf="F16", tokens="letters", embed_out=True,
+        config=dict(
+            model_type="gpt_neox", architectures=["GPTNeoXForCausalLM"], vocab_size=89, hidden_size=72, intermediate_size=41,
+            num_hidden_layers=2, num_attention_heads=3, hidden_act="gelu", max_position_embeddings=56, layer_norm_eps=1e-5,
+            tie_word_embeddings=False, rotary_pct=0.25, rotary_emb_base=10000, use_parallel_residual=True, attention_bias=True,
+            **DEFAULT_BOS),
+        acts=[dict(use_parallel_residual=False), dict(rotary_pct=0.5), dict(hidden_act="relu")]),
+    "tiny-gpt-neox-sequential": dict(
+        seed=119, dtype="float32", gguf="F32", tokens="letters",
+        config=dict(
+            model_type="gpt_neox", architectures=["GPTNeoXForCausalLM"], vocab_size=61, hidden_size=30, intermediate_size=37,
+            num_hidden_layers=2, num_attention_heads=5, hidden_act="gelu", max_position_embeddings=56, layer_norm_eps=1e-5,
+            tie_word_embeddings=False, rotary_pct=1.0, rotary_emb_base=10000, use_parallel_residual=False, attention_bias=True,
+            **DEFAULT_BOS),
+        acts=[dict(use_parallel_residual=True)]),
+    # Norms as w of 1 + w, scaled embeddings, "gelu" that means the approximation.
+    "tiny-gemma": dict(
+        seed=120, dtype="bfloat16", gguf="BF16", tokens="letters",
+        config=dict(
+            model_type="gemma", architectures=["GemmaForCausalLM"], vocab_size=93, hidden_size=34, intermediate_size=43,
+            num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1, head_dim=18, hidden_act="gelu",
+            max_position_embeddings=64, rms_norm_eps=1e-6, tie_word_embeddings=True, attention_bias=False, rope_theta=10000.0,
+            pad_token_id=0, bos_token_id=2, eos_token_id=1),
+        acts=[dict(hidden_act="gelu_pytorch_tanh", same=True), dict(hidden_act="silu")]),
+    # YaRN with an original context so short that all three bands are there.
+    "tiny-llama-yarn": dict(
+        seed=121, dtype="float16", gguf="F16", tokens="letters",
+        config=dict(
+            model_type="llama", architectures=["LlamaForCausalLM"], vocab_size=65, hidden_size=40, intermediate_size=37,
+            num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, head_dim=20, hidden_act="silu",
+            max_position_embeddings=256, rms_norm_eps=1e-5, tie_word_embeddings=False, attention_bias=False, mlp_bias=False,
+            rope_theta=500.0,
+            rope_scaling=dict(rope_type="yarn", factor=8.0, original_max_position_embeddings=32, beta_fast=4.0, beta_slow=0.5),
+            **DEFAULT_BOS),
+        acts=[dict(rope_scaling=None), dict(rope_scaling=dict(rope_type="linear", factor=8.0)),
+              dict(rope_scaling=dict(rope_type="yarn", factor=8.0, original_max_position_embeddings=32, beta_fast=4.0, beta_slow=0.5,
+                                     attention_factor=1.0))]),
+    # Stretched by what mscale and mscale_all_dim make; a window of 6.
+    "tiny-mistral-yarn": dict(
+        seed=122, dtype="bfloat16",
+        config=dict(
+            model_type="mistral", architectures=["MistralForCausalLM"], vocab_size=61, hidden_size=36, intermediate_size=41,
+            num_hidden_layers=2, num_attention_heads=6, num_key_value_heads=2, head_dim=8, hidden_act="silu",
+            max_position_embeddings=128, rms_norm_eps=1e-5, tie_word_embeddings=False, sliding_window=6, rope_theta=300.0,
+            rope_scaling=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=32, beta_fast=3.0, beta_slow=1.0,
+                              mscale=2.0, mscale_all_dim=0.5), **DEFAULT_BOS),
+        acts=[dict(rope_scaling=None), dict(sliding_window=None),
+              dict(rope_scaling=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=32, beta_fast=3.0, beta_slow=1.0))]),
 }

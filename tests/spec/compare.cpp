@@ -65,7 +65,7 @@ TEST_CASE("comparison agrees with ==, for a change of any one field") {
     add([](Spec& s) { s.attention.head_dim++; });
     add([](Spec& s) { s.attention.qkv_bias = false; });
     add([](Spec& s) { s.attention.output_bias = false; });
-    add([](Spec& s) { s.attention.qk_norm = true; });
+    add([](Spec& s) { s.attention.qk_norm = QkNorm::each_head; });
     add([](Spec& s) { s.attention.scale = 1.0; });
     add([](Spec& s) { s.attention.soft_cap = 1.0; });
     add([](Spec& s) { s.attention.window = SlidingWindow{.length = 4}; });
@@ -86,7 +86,17 @@ TEST_CASE("comparison agrees with ==, for a change of any one field") {
     add([](Spec& s) { s.head = UntiedHead{}; });
     add([](Spec& s) { s.head = TiedHead{.bias = true}; });
     add([](Spec& s) { s.head = TiedHead{}; });
-    add([](Spec& s) { s.after_norms = true; });
+    add([](Spec& s) { s.norm_placement = NormPlacement::before_and_after; });
+    add([](Spec& s) { s.norm_placement = NormPlacement::after; });
+    add([](Spec& s) { s.attention.qk_norm = QkNorm::all_heads; });
+    add([](Spec& s) { s.residual = Residual::parallel; });
+    add([](Spec& s) { s.residual = Residual::parallel_shared_norm; });
+    add([](Spec& s) { s.residual_scale = 0.22; });
+    add([](Spec& s) { s.logit_divisor = 8; });
+    add([](Spec& s) { s.position = Rope{.theta = 1e4, .scaling = YarnScaling{4, 8192}}; });
+    add([](Spec& s) { s.position = Rope{.theta = 1e4, .scaling = YarnScaling{4, 8192, 16}}; });
+    add([](Spec& s) { s.position = Rope{.theta = 1e4, .scaling = YarnScaling{4, 8192, 32, 2}}; });
+    add([](Spec& s) { s.position = Rope{.theta = 1e4, .scaling = YarnScaling{.factor = 4, .original_context = 8192, .attention_factor = 1.5}}; });
     add([](Spec& s) { s.embedding_scale = 2.0; });
     add([](Spec& s) { s.logit_soft_cap = 2.0; });
     return specs;

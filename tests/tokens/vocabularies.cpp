@@ -5,11 +5,12 @@
 #include <random>
 #include <sstream>
 
+#include <diecast/files/gguf_tokenizer.hpp>
 #include <diecast/tokens/detokenizer.hpp>
 #include <diecast/tokens/make_tokenizer.hpp>
 
 #include "golden_file.hpp"
-#include "vocabulary_file.hpp"
+#include "large_files.hpp"
 
 using namespace diecast;
 using namespace tokens_test;
@@ -36,7 +37,7 @@ void check_random_ids(const Tokenizer& tokenizer) {
 void check_vocabulary(const std::string& name) {
   const auto path = shared_file("tokenizers/vocab/ggml-vocab-" + name + ".gguf");
   if (!path) return;
-  const auto tokenizer = make_tokenizer(VocabularyFile(*path).tables);
+  const auto tokenizer = make_tokenizer(read_gguf_tokenizer(path->string()));
   const std::string texts = read_file(path->string() + ".inp");
   const std::string marker = "\n__ggml_vocab_test__\n";
   std::istringstream answers(read_file(path->string() + ".out"));
@@ -77,10 +78,10 @@ TEST_CASE("tiny-shakespeare: every text as the tokenizers package has it") {
 }
 
 TEST_CASE("SmolLM2: every row") {
-  const auto path = cached_file("SmolLM2-135M-Instruct.Q4_1.gguf");
+  const auto path = cached_file("smollm2-135m-instruct.gguf");
   const auto rows = shared_file("tokenizers/smollm2-135m-instruct.json");
   if (!path || !rows) return;
-  const auto tokenizer = make_tokenizer(VocabularyFile(*path).tables);
+  const auto tokenizer = make_tokenizer(read_gguf_tokenizer(path->string()));
   const auto cases = nlohmann::json::parse(read_file(*rows)).at("cases");
   CHECK(cases.size() == 150);
   for (const auto& row : cases) check_row(*tokenizer, row.at("text"), row.at("ids").get<std::vector<int>>());

@@ -4,11 +4,12 @@
 #include <sstream>
 
 #include <diecast/sentencepiece.hpp>
+#include <diecast/files/gguf_tokenizer.hpp>
 #include <diecast/tokens/detokenizer.hpp>
 
 #include <nlohmann/json.hpp>
 
-#include "tokens/vocabulary_file.hpp"
+#include "tokens/large_files.hpp"
 
 using namespace diecast;
 using namespace tokens_test;
@@ -217,7 +218,7 @@ TEST_CASE("SentencePiece tables that contradict themselves are refused with a se
 TEST_CASE("Llama SentencePiece: every row") {
   const auto path = shared_file("tokenizers/vocab/ggml-vocab-llama-spm.gguf");
   if (!path) return;
-  const auto tokenizer = make_any_tokenizer(VocabularyFile(*path).tables);
+  const auto tokenizer = make_any_tokenizer(read_gguf_tokenizer(path->string()));
   const std::string texts = read_file(path->string() + ".inp");
   const std::string marker = "\n__ggml_vocab_test__\n";
   std::istringstream answers(read_file(path->string() + ".out"));
@@ -237,10 +238,10 @@ TEST_CASE("Llama SentencePiece: every row") {
 }
 
 TEST_CASE("Gemma 3: every row") {
-  const auto path = cached_file("gemma-3-270m-q4_k_m.gguf");
+  const auto path = cached_file("gemma-3-270m.gguf");
   const auto rows = shared_file("tokenizers/gemma-3-270m.json");
   if (!path || !rows) return;
-  const auto tokenizer = make_any_tokenizer(VocabularyFile(*path).tables);
+  const auto tokenizer = make_any_tokenizer(read_gguf_tokenizer(path->string()));
   const auto cases = nlohmann::json::parse(read_file(*rows)).at("cases");
   CHECK(cases.size() > 50);
   for (const auto& row : cases) {

@@ -77,9 +77,10 @@ void check_rope(Line& line, std::mt19937& random, const Rope& rope, int head_dim
     Vector<float> x = random_vector(random, head_dim);
     Vector<double> exact = x.cast<double>();
     const double size = exact.cwiseAbs().maxCoeff();
-    reference::rotate(x.data(), frequencies, position);
-    reference::rotate(exact.data(), frequencies, position);
-    for (Eigen::Index i = 0; i < x.size(); ++i) line.add(std::abs(static_cast<double>(x[i]) - exact[i]), gamma(3) * 2 * size);
+    const double stretch = reference::stretch_of(rope);
+    reference::rotate(x.data(), frequencies, position, stretch);
+    reference::rotate(exact.data(), frequencies, position, stretch);
+    for (Eigen::Index i = 0; i < x.size(); ++i) line.add(std::abs(static_cast<double>(x[i]) - exact[i]), gamma(3) * 2 * size * (std::max)(1.0, stretch));
     ++line.count;
   }
 }
@@ -143,8 +144,10 @@ std::vector<Line> check_operations(const Model& model, int threads) {
   for (std::size_t i = 0; i < p.layers.size(); ++i) {
     const auto& layer = p.layers[i];
     const auto& truth = exact.layers[i];
-    check_norm(norm, random, p.spec.norm, layer.attention_norm, truth.attention_norm);
-    check_norm(norm, random, p.spec.norm, layer.mlp_norm, truth.mlp_norm);
+    if (layer.attention_norm) check_norm(norm, random, p.spec.norm, *layer.attention_norm, *truth.attention_norm);
+    if (layer.mlp_norm) check_norm(norm, random, p.spec.norm, *layer.mlp_norm, *truth.mlp_norm);
+    if (layer.after_attention) check_norm(norm, random, p.spec.norm, *layer.after_attention, *truth.after_attention);
+    if (layer.after_mlp) check_norm(norm, random, p.spec.norm, *layer.after_mlp, *truth.after_mlp);
     check_product(qkv, random, layer.q, truth.q, workers);
     check_product(qkv, random, layer.k, truth.k, workers);
     check_product(qkv, random, layer.v, truth.v, workers);

@@ -59,7 +59,9 @@ class Bound {
   std::int64_t integer(std::size_t i) const {
     const Value& value = need(i);
     if (value.is_undefined()) fail_undefined(value);
-    if (!value.is_integral()) fail(quoted_type(value) + " object cannot be interpreted as an integer (argument '" + std::string(names_[i]) + "' of " + called() + ")");
+    if (!value.is_integral())
+      fail(quoted_type(value) + " object cannot be interpreted as an integer (argument '" + std::string(names_[i]) + "' of " + called() +
+           ")");
     return value.as_int();
   }
   std::int64_t integer_or(std::size_t i, std::int64_t otherwise) const { return has(i) ? integer(i) : otherwise; }
@@ -68,7 +70,8 @@ class Bound {
   const Text& text(std::size_t i) const {
     const Value& value = need(i);
     if (value.is_undefined()) fail_undefined(value);
-    if (!value.is_string()) fail("argument '" + std::string(names_[i]) + "' of " + called() + " must be str, not " + std::string(value.type_name()));
+    if (!value.is_string())
+      fail("argument '" + std::string(names_[i]) + "' of " + called() + " must be str, not " + std::string(value.type_name()));
     return value.as_text();
   }
 

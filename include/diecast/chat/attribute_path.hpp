@@ -22,7 +22,8 @@ class AttributePath {
     for (const Value& part : split_at(budget, path.as_text(), ".", -1)) {
       const std::string_view name = part.as_text().view();
       std::int64_t number = 0;
-      const bool digits = !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos && parse_integer(name, 10, number);
+      const bool digits =
+          !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos && parse_integer(name, 10, number);
       parts_.push_back(digits ? Value(number) : part);
     }
   }

@@ -20,7 +20,8 @@ namespace diecast::chat {
 
 class Macro : public Object {
  public:
-  Macro(Index node, Index parameters, Scope* scope, std::string name) : node_(node), parameters_(parameters), scope_(scope), name_(std::move(name)) {}
+  Macro(Index node, Index parameters, Scope* scope, std::string name)
+      : node_(node), parameters_(parameters), scope_(scope), name_(std::move(name)) {}
 
   std::string_view type_name() const override { return "Macro"; }
   std::string repr() const override { return "<Macro '" + name_ + "'>"; }
@@ -53,7 +54,8 @@ class Macro : public Object {
         scope.set(name, arguments.positional[used++]);
         continue;
       }
-      const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [&](const auto& pair) { return pair.name.view() == name; });
+      const auto given =
+          std::find_if(arguments.named.begin(), arguments.named.end(), [&](const auto& pair) { return pair.name.view() == name; });
       if (given != arguments.named.end()) {
         scope.set(name, std::move(given->value));
         arguments.named.erase(given);
@@ -72,14 +74,16 @@ class Macro : public Object {
       fail("macro '" + name_ + "' takes no keyword argument '" + arguments.named.front().name.bytes() + "'");
     }
     if ((uses & uses_varargs) != 0) {
-      scope.set("varargs", make_tuple(interpreter.budget(), {arguments.positional.begin() + static_cast<std::ptrdiff_t>(used), arguments.positional.end()}));
+      scope.set("varargs", make_tuple(interpreter.budget(),
+                                      {arguments.positional.begin() + static_cast<std::ptrdiff_t>(used), arguments.positional.end()}));
     } else if (used < arguments.positional.size()) {
       fail("macro '" + name_ + "' takes not more than " + std::to_string(used) + " argument(s)");
     }
   }
 
   static void take_caller(Arguments& arguments, Scope& scope) {
-    const auto given = std::find_if(arguments.named.begin(), arguments.named.end(), [](const auto& pair) { return pair.name.view() == "caller"; });
+    const auto given =
+        std::find_if(arguments.named.begin(), arguments.named.end(), [](const auto& pair) { return pair.name.view() == "caller"; });
     if (given == arguments.named.end()) {
       scope.set("caller", Value::undefined("No caller defined"));
     } else {
@@ -121,10 +125,13 @@ inline Value call_range(Interpreter& interpreter, Arguments& arguments) {
                                           : (start > stop ? static_cast<std::uint64_t>(start) - static_cast<std::uint64_t>(stop) : 0);
   const std::uint64_t stride = step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
   const std::uint64_t count = distance / stride + (distance % stride != 0 ? 1 : 0);
-  if (count > most) fail("range too big: the sandbox refuses ranges of more than " + std::to_string(most) + " items, this one has " + std::to_string(count));
+  if (count > most)
+    fail("range too big: the sandbox refuses ranges of more than " + std::to_string(most) + " items, this one has " +
+         std::to_string(count));
   interpreter.budget().step(count);
   std::vector<Value> items;
-  for (std::uint64_t i = 0; i < count; ++i) items.emplace_back(static_cast<std::int64_t>(static_cast<std::uint64_t>(start) + i * static_cast<std::uint64_t>(step)));
+  for (std::uint64_t i = 0; i < count; ++i)
+    items.emplace_back(static_cast<std::int64_t>(static_cast<std::uint64_t>(start) + i * static_cast<std::uint64_t>(step)));
   interpreter.budget().build(items.size() * sizeof(Value));
   List list(std::move(items), ListKind::range);
   list.label = "range(" + std::to_string(start) + ", " + std::to_string(stop) + (step == 1 ? "" : ", " + std::to_string(step)) + ")";
@@ -134,7 +141,8 @@ inline Value call_range(Interpreter& interpreter, Arguments& arguments) {
 // dict(pairs or a dict, name=value, ...)
 inline Dict collect_dict(Interpreter& interpreter, std::string_view function, Arguments& arguments) {
   Budget& budget = interpreter.budget();
-  if (arguments.positional.size() > 1) fail(std::string(function) + "() expected at most 1 argument, got " + std::to_string(arguments.positional.size()));
+  if (arguments.positional.size() > 1)
+    fail(std::string(function) + "() expected at most 1 argument, got " + std::to_string(arguments.positional.size()));
   Dict dict;
   const auto put = [&](const Value& key, const Value& value) {
     check_hashable(key);
@@ -317,7 +325,8 @@ inline bool changes_value(const Value& value, std::string_view name) {
 inline Value Interpreter::attribute(const Value& object, std::string_view name) {
   if (object.is_undefined()) fail_undefined(object);
   const auto unsafe = [&] {
-    return Value::undefined("access to attribute '" + std::string(name) + "' of '" + std::string(object.type_name()) + "' object is unsafe.");
+    return Value::undefined("access to attribute '" + std::string(name) + "' of '" + std::string(object.type_name()) +
+                            "' object is unsafe.");
   };
   if (name.substr(0, 2) == "__" || changes_value(object, name)) return unsafe();
   if (has_method(object, name)) {

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstddef>
+#include <ctime>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,8 +42,9 @@ namespace chat {
 // The roles that are words of the template rather than something typed: templates make markers of them, like <|user|>.
 // Any other role stays typed text, since `<|` + "im_end" + `|>` must not become a marker.
 inline bool is_known_role(std::string_view role) {
-  static constexpr std::array<std::string_view, 13> roles{"system",   "user",        "assistant", "tool",    "developer", "function", "model",
-                                                          "ipython",  "observation", "context",   "environment", "documents", "tool_response"};
+  static constexpr std::array<std::string_view, 13> roles{"system",      "user",      "assistant",    "tool",        "developer",
+                                                          "function",    "model",     "ipython",      "observation", "context",
+                                                          "environment", "documents", "tool_response"};
   for (const std::string_view known : roles) {
     if (known == role) return true;
   }
@@ -54,7 +57,8 @@ inline Value role_value(std::string_view role) { return is_known_role(role) ? Va
 inline Value messages_value(std::span<const Message> messages) {
   std::vector<Value> list;
   for (const Message& message : messages) {
-    list.push_back(Value::dict({{Value::plain("role"), role_value(message.role)}, {Value::plain("content"), Value::typed(message.content)}}));
+    list.push_back(
+        Value::dict({{Value::plain("role"), role_value(message.role)}, {Value::plain("content"), Value::typed(message.content)}}));
   }
   return Value::list(std::move(list));
 }
@@ -91,7 +95,8 @@ class ChatTemplate {
   std::string_view source() const noexcept { return tree_.source; }
 
   PromptText render(const TemplateContext& context) const {
-    if (!context.messages.is_list() || context.messages.as_list().items.empty()) throw Error("the list of messages is empty: there is nothing to answer");
+    if (!context.messages.is_list() || context.messages.as_list().items.empty())
+      throw Error("the list of messages is empty: there is nothing to answer");
     std::vector<std::pair<std::string, chat::Value>> names{{"messages", context.messages},
                                                            {"add_generation_prompt", context.add_generation_prompt},
                                                            {"bos_token", chat::Value::plain(context.bos_token)},
@@ -103,7 +108,8 @@ class ChatTemplate {
     return interpreter.run(names).to_prompt();
   }
 
-  PromptText render(std::span<const Message> messages, bool add_generation_prompt, std::string_view bos_token, std::string_view eos_token) const {
+  PromptText render(std::span<const Message> messages, bool add_generation_prompt, std::string_view bos_token,
+                    std::string_view eos_token) const {
     TemplateContext context;
     context.messages = chat::messages_value(messages);
     context.add_generation_prompt = add_generation_prompt;

@@ -57,7 +57,8 @@ inline Value Interpreter::evaluate_node(const Node& node, Index index, Scope& sc
       const Value value = evaluate(node.a, scope);
       at_ = node.at;
       if (value.is_undefined()) fail_undefined(value);
-      if (!value.is_number()) fail(std::string("bad operand type for unary ") + (node.kind == NodeKind::negative ? "-" : "+") + ": " + quoted_type(value));
+      if (!value.is_number())
+        fail(std::string("bad operand type for unary ") + (node.kind == NodeKind::negative ? "-" : "+") + ": " + quoted_type(value));
       if (node.kind == NodeKind::positive) return value.is_real() ? Value(value.as_real()) : Value(value.as_int());
       return value.is_real() ? Value(-value.as_real()) : integer_arithmetic(Operator::sub, 0, value.as_int());
     }

@@ -63,6 +63,7 @@ inline Flow Interpreter::execute(const Node& node, Index index, Scope& scope, Te
       TextBuilder content(budget_);
       execute_in_new_scope(node.c, &scope, content);
       const Value result = evaluate_filters(node.b, Value(content.take()), scope);
+      if (!result.is_string()) fail("the filters of a filter block must give a string, not " + std::string(result.type_name()));
       add_str(out, result);
       return Flow::on;
     }
@@ -123,8 +124,8 @@ inline void Interpreter::assign(Index target, Value value, Scope& scope) {
   std::size_t expected = 0;
   for (Index part = to.a; part != 0; part = node(part).next) ++expected;
   if (items.size() != expected) {
-    fail((items.size() < expected ? "not enough" : "too many") + std::string(" values to unpack (expected ") + std::to_string(expected) + ", got " +
-         std::to_string(items.size()) + ")");
+    fail((items.size() < expected ? "not enough" : "too many") + std::string(" values to unpack (expected ") + std::to_string(expected) +
+         ", got " + std::to_string(items.size()) + ")");
   }
   for (Index part = to.a; part != 0; part = node(part).next) assign(part, items[i++], scope);
 }

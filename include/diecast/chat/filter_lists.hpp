@@ -170,8 +170,10 @@ inline Value filter_sum(Interpreter& interpreter, const Value& value, Arguments&
   for (const Value& item : items_of(budget, value)) {
     const Value next = path.of(interpreter, item);
     if (next.is_undefined()) fail_undefined(next);
-    if (!total.is_number() || !next.is_number()) fail("unsupported operand type(s) for +: " + quoted_type(total) + " and " + quoted_type(next));
-    total = total.is_integral() && next.is_integral() ? integer_arithmetic(Operator::add, total.as_int(), next.as_int()) : Value(total.as_real() + next.as_real());
+    if (!total.is_number() || !next.is_number())
+      fail("unsupported operand type(s) for +: " + quoted_type(total) + " and " + quoted_type(next));
+    total = total.is_integral() && next.is_integral() ? integer_arithmetic(Operator::add, total.as_int(), next.as_int())
+                                                      : Value(total.as_real() + next.as_real());
   }
   return total;
 }
@@ -226,7 +228,9 @@ inline Value filter_groupby(Interpreter& interpreter, const Value& value, Argume
   Budget& budget = interpreter.budget();
   const AttributePath path(budget, bound.need(0));
   const auto items = items_of(budget, value);
-  const auto key_of = [&](const Value& item) { return bound.given(1) ? path.of(interpreter, item, bound.need(1)) : path.of(interpreter, item); };
+  const auto key_of = [&](const Value& item) {
+    return bound.given(1) ? path.of(interpreter, item, bound.need(1)) : path.of(interpreter, item);
+  };
   std::vector<Value> keys;
   for (const Value& item : items) keys.push_back(ignore_case(budget, key_of(item), bound.flag(2)));
   std::vector<Value> groups;

@@ -30,7 +30,8 @@ inline Value filter_default(Interpreter&, const Value& value, Arguments& argumen
 inline Value filter_length(Interpreter& interpreter, const Value& value, Arguments& arguments) {
   Bound bound("length", arguments, {});
   if (value.is_string()) interpreter.budget().step(value.as_text().size() / 64);
-  if (Value result; value.is_object() && value.as_object()->type_name() == "LoopContext" && value.as_object()->attribute("length", result)) return result;
+  if (Value result; value.is_object() && value.as_object()->type_name() == "LoopContext" && value.as_object()->attribute("length", result))
+    return result;
   return length(value);
 }
 

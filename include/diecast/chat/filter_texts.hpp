@@ -183,7 +183,8 @@ inline Value filter_striptags(Interpreter& interpreter, const Value& value, Argu
       {{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#34;", "\""}, {"&#39;", "'"}, {"&amp;", "&"}}};
   TextBuilder out(budget);
   for (std::size_t at = 0; at < spaced.size();) {
-    const auto* const entity = std::find_if(entities.begin(), entities.end(), [&](const auto& pair) { return spaced.view().substr(at, pair.first.size()) == pair.first; });
+    const auto* const entity = std::find_if(entities.begin(), entities.end(),
+                                            [&](const auto& pair) { return spaced.view().substr(at, pair.first.size()) == pair.first; });
     const std::size_t next = at + (entity == entities.end() ? 1 : entity->first.size());
     if (entity == entities.end()) {
       out.add(spaced, at, next);
@@ -198,7 +199,8 @@ inline Value filter_striptags(Interpreter& interpreter, const Value& value, Argu
 inline void add_quoted(TextBuilder& out, const Text& text, bool in_query) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text.view()[at];
-    const bool safe = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '-' || c == '~' || (c == '/' && !in_query);
+    const bool safe = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '-' ||
+                      c == '~' || (c == '/' && !in_query);
     if (safe) {
       out.add(text, at, at + 1);
     } else if (c == ' ' && in_query) {

@@ -88,6 +88,8 @@ inline bool Interpreter::apply_test(std::string_view name, const Value& input, A
   Level level(*this);
   budget_.step();
   if (name == "filter" || name == "test") {
+    Bound bound(name, arguments, {});
+    check_hashable(input);
     if (!input.is_string()) return false;
     const std::string_view asked = input.as_text().view();
     return name == "filter" ? find_filter(asked) != nullptr : find_test(asked) != nullptr;

@@ -39,7 +39,8 @@ inline std::string fixed_text(double value, char type, std::int64_t precision, b
     const std::string text = std::isnan(value) ? "nan" : "inf";
     return large ? (text == "nan" ? "NAN" : "INF") : text;
   }
-  if (precision > most_digits) fail("a number cannot be formatted with more than " + std::to_string(most_digits) + " digits, asked for " + std::to_string(precision));
+  if (precision > most_digits)
+    fail("a number cannot be formatted with more than " + std::to_string(most_digits) + " digits, asked for " + std::to_string(precision));
   const char kind = static_cast<char>(type | 0x20);
   const auto format = kind == 'e' ? std::chars_format::scientific : kind == 'g' ? std::chars_format::general : std::chars_format::fixed;
   int digits = static_cast<int>(precision < 0 ? 6 : precision);
@@ -91,7 +92,9 @@ inline void add_integer(TextBuilder& out, std::int64_t value, const FormatSpec& 
   const unsigned base = spec.type == 'x' || spec.type == 'X' ? 16 : spec.type == 'o' ? 8 : spec.type == 'b' ? 2 : 10;
   std::string digits = digits_in(size, base, spec.type == 'X');
   if (spec.precision > static_cast<std::int64_t>(digits.size())) {  // only of `%`
-    if (spec.precision > most_digits) fail("a number cannot be formatted with more than " + std::to_string(most_digits) + " digits, asked for " + std::to_string(spec.precision));
+    if (spec.precision > most_digits)
+      fail("a number cannot be formatted with more than " + std::to_string(most_digits) + " digits, asked for " +
+           std::to_string(spec.precision));
     digits.insert(0, static_cast<std::size_t>(spec.precision) - digits.size(), '0');
   }
   if (spec.grouping != '\0') digits = grouped(std::move(digits), spec.grouping, base == 10 ? 3 : 4);
@@ -163,8 +166,10 @@ class PercentFormatter {
       if (at_ < text.size()) one();
     }
     // Python lets anything with subscripts pass here unused, lists too.
-    const bool single = !is_tuple(values_) && !values_.is_dict() && !values_.is_undefined() && !(values_.is_list() && values_.as_list().kind <= ListKind::group);
-    if (is_tuple(values_) ? used_ < values_.as_list().items.size() : single && used_ == 0) fail("not all arguments converted during string formatting");
+    const bool single = !is_tuple(values_) && !values_.is_dict() && !values_.is_undefined() &&
+                        !(values_.is_list() && values_.as_list().kind <= ListKind::group);
+    if (is_tuple(values_) ? used_ < values_.as_list().items.size() : single && used_ == 0)
+      fail("not all arguments converted during string formatting");
     return out_.take();
   }
 
@@ -268,8 +273,10 @@ class PercentFormatter {
       case 'X':
       case 'o':
         if (value.is_undefined()) fail_undefined(value);
-        if (value.is_real() && (spec.type == 'd' || spec.type == 'i' || spec.type == 'u')) return add_integer(out_, real_to_integer(value.as_real()), spec, typed);
-        if (!value.is_integral()) fail(std::string("%") + spec.type + " format: a number is required, not " + std::string(value.type_name()));
+        if (value.is_real() && (spec.type == 'd' || spec.type == 'i' || spec.type == 'u'))
+          return add_integer(out_, real_to_integer(value.as_real()), spec, typed);
+        if (!value.is_integral())
+          fail(std::string("%") + spec.type + " format: a number is required, not " + std::string(value.type_name()));
         return add_integer(out_, value.as_int(), spec, typed);
       case 'e':
       case 'E':
@@ -291,6 +298,8 @@ class PercentFormatter {
   std::size_t used_ = 0;
 };
 
-inline Text format_percent(Budget& budget, const Text& format, const Value& values) { return PercentFormatter(budget, format, values).run(); }
+inline Text format_percent(Budget& budget, const Text& format, const Value& values) {
+  return PercentFormatter(budget, format, values).run();
+}
 
 }  // namespace diecast::chat

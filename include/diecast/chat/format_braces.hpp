@@ -78,7 +78,8 @@ class BraceFormatter {
     Value value;
     std::int64_t index = 0;
     if (first.empty() || parse_integer(first, 10, index)) {
-      if (first.empty() ? numbering_ == 2 : numbering_ == 1) fail("cannot switch between automatic field numbering and manual field specification");
+      if (first.empty() ? numbering_ == 2 : numbering_ == 1)
+        fail("cannot switch between automatic field numbering and manual field specification");
       numbering_ = first.empty() ? 1 : 2;
       const auto at = first.empty() ? automatic_++ : static_cast<std::size_t>(index);
       if (at >= arguments_.positional.size()) fail("Replacement index " + std::to_string(at) + " out of range for positional args tuple");
@@ -105,7 +106,8 @@ class BraceFormatter {
         if (stop == std::string_view::npos) fail("Missing ']' in format string");
         const std::string_view key = name.substr(at + 1, stop - at - 1);
         std::int64_t number = 0;
-        const bool is_number = !key.empty() && key.find_first_not_of("0123456789") == std::string_view::npos && parse_integer(key, 10, number);
+        const bool is_number =
+            !key.empty() && key.find_first_not_of("0123456789") == std::string_view::npos && parse_integer(key, 10, number);
         value = interpreter_.item(value, is_number ? Value(number) : Value::plain(key));
         at = stop + 1;
       } else {
@@ -182,7 +184,8 @@ class BraceFormatter {
       return add_text(out, str(interpreter_.budget(), value), spec, typed);
     }
     if (zero) spec.align = '=';
-    if (!value.is_number() || (value.is_bool() && spec.type == 's')) fail("unsupported format string passed to " + std::string(value.type_name()) + ".__format__");
+    if (!value.is_number() || (value.is_bool() && spec.type == 's'))
+      fail("unsupported format string passed to " + std::string(value.type_name()) + ".__format__");
     const bool real = value.is_real() || std::string_view("eEfFgG%").find(spec.type == '\0' ? 'd' : spec.type) != std::string_view::npos;
     if (real) {
       if (spec.type != '\0' && std::string_view("eEfFgG%n").find(spec.type) == std::string_view::npos) {

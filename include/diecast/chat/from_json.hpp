@@ -21,7 +21,8 @@ namespace diecast::chat {
 using Json = nlohmann::ordered_json;
 
 inline Value value_from_json(const Json& json, bool typed = true, int depth = 0) {
-  if (depth > max_value_depth - 2) throw Error("the JSON of the context nests deeper than " + std::to_string(max_value_depth - 2) + " levels");
+  if (depth > max_value_depth - 2)
+    throw Error("the JSON of the context nests deeper than " + std::to_string(max_value_depth - 2) + " levels");
   switch (json.type()) {
     case Json::value_t::null: return None{};
     case Json::value_t::boolean: return json.get<bool>();
@@ -32,7 +33,8 @@ inline Value value_from_json(const Json& json, bool typed = true, int depth = 0)
       }
       return json.get<std::int64_t>();
     case Json::value_t::number_float: return json.get<double>();
-    case Json::value_t::string: return typed ? Value::typed(json.get_ref<const std::string&>()) : Value::plain(json.get_ref<const std::string&>());
+    case Json::value_t::string:
+      return typed ? Value::typed(json.get_ref<const std::string&>()) : Value::plain(json.get_ref<const std::string&>());
     case Json::value_t::array: {
       std::vector<Value> items;
       for (const Json& item : json) items.push_back(value_from_json(item, typed, depth + 1));
@@ -87,7 +89,8 @@ inline TemplateContext context_from_json(const Json& json) {
 
 namespace diecast {
 
-inline PromptText render_json(const ChatTemplate& chat_template, std::string_view context_json, std::function<std::tm()> clock = chat::local_time) {
+inline PromptText render_json(const ChatTemplate& chat_template, std::string_view context_json,
+                              std::function<std::tm()> clock = chat::local_time) {
   chat::Json json;
   try {
     json = chat::Json::parse(context_json);

@@ -1,4 +1,5 @@
-// Runs the tree of a chat template over a context: scopes, statements, calls. The operations on values are in headers of their own.
+// Runs the tree of a chat template over a context. Here is what it consists of; the parts are in calls.hpp (macros, functions, the ways
+// into a value), evaluate.hpp (expressions), execute.hpp (statements), filters.hpp and methods.hpp.
 // Scopes live in the interpreter until the end, because macros remember the one they were written in.
 #pragma once
 
@@ -62,7 +63,8 @@ class Namespace : public Object {
   }
   Value call(Interpreter&, Arguments&) override { fail("'Namespace' object is not callable"); }
   void set(std::string_view name, Value value) {
-    if (!name.empty() && name[0] == '_') fail("a chat template cannot store '" + std::string(name) + "' in a namespace: names that begin with an underscore are private");
+    if (!name.empty() && name[0] == '_')
+      fail("a chat template cannot store '" + std::string(name) + "' in a namespace: names that begin with an underscore are private");
     for (auto& [known, item] : names) {
       if (known == name) {
         item = std::move(value);
@@ -74,6 +76,8 @@ class Namespace : public Object {
 
   std::vector<std::pair<std::string, Value>> names;
 };
+
+using FilterBody = Value (*)(Interpreter&, const Value& input, Arguments&);
 
 enum class Flow : std::uint8_t { on, break_, continue_ };
 
@@ -105,7 +109,8 @@ class Interpreter {
       return out.take();
     } catch (const Failure& failure) {
       const Place place = place_of(tree_.source, at_);
-      throw Error("the chat template fails at line " + std::to_string(place.line) + ", column " + std::to_string(place.column) + ": " + failure.what());
+      throw Error("the chat template fails at line " + std::to_string(place.line) + ", column " + std::to_string(place.column) + ": " +
+                  failure.what());
     }
   }
 
@@ -161,7 +166,8 @@ class Interpreter {
     explicit Level(Interpreter& interpreter) : depth_(interpreter.depth_) {
       if (++depth_ > interpreter.budget_.limits().depth) {
         --depth_;
-        fail("expressions and calls nest deeper than " + std::to_string(interpreter.budget_.limits().depth) + " levels, the limit for a chat template");
+        fail("expressions and calls nest deeper than " + std::to_string(interpreter.budget_.limits().depth) +
+             " levels, the limit for a chat template");
       }
     }
     ~Level() { --depth_; }

@@ -162,7 +162,8 @@ inline Value to_json(Budget& budget, const Value& value, Arguments& arguments) {
     const Value& indent = bound.need(1);
     const std::int64_t width = indent.is_string() ? 0 : bound.integer(1);
     TextBuilder level(budget);
-    style.indent = indent.is_string() ? indent.as_text() : level.repeat(Text::plain(" "), static_cast<std::size_t>(width > 0 ? width : 0)).take();
+    style.indent =
+        indent.is_string() ? indent.as_text() : level.repeat(Text::plain(" "), static_cast<std::size_t>(width > 0 ? width : 0)).take();
     style.between = Text::plain(",");
   }
   if (bound.given(2)) {

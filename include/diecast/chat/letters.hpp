@@ -14,7 +14,8 @@ namespace diecast::chat {
 
 template <std::size_t Size>
 inline bool in_ranges(const std::array<CodeRange, Size>& ranges, char32_t c) {
-  const auto at = std::lower_bound(ranges.begin(), ranges.end(), c, [](const CodeRange& range, char32_t code) { return range.last < code; });
+  const auto at =
+      std::lower_bound(ranges.begin(), ranges.end(), c, [](const CodeRange& range, char32_t code) { return range.last < code; });
   return at != ranges.end() && at->first <= c;
 }
 
@@ -26,7 +27,8 @@ inline bool is_printable(char32_t c) { return in_ranges(printable_ranges, c); }
 inline bool is_lower_letter(char32_t c) { return in_ranges(lowercase_ranges, c); }
 inline bool is_upper_letter(char32_t c) { return in_ranges(uppercase_ranges, c); }
 inline bool is_title_letter(char32_t c) {  // the digraphs that are neither
-  return c == 0x1C5 || c == 0x1C8 || c == 0x1CB || c == 0x1F2 || (c >= 0x1F88 && c <= 0x1FFC && !is_lower_letter(c) && !is_upper_letter(c) && is_alphabetic(c));
+  return c == 0x1C5 || c == 0x1C8 || c == 0x1CB || c == 0x1F2 ||
+         (c >= 0x1F88 && c <= 0x1FFC && !is_lower_letter(c) && !is_upper_letter(c) && is_alphabetic(c));
 }
 inline bool is_cased(char32_t c) { return is_lower_letter(c) || is_upper_letter(c) || is_title_letter(c); }
 inline bool is_word(char32_t c) { return c == '_' || is_alphabetic(c) || is_numeric(c); }
@@ -35,7 +37,8 @@ enum class Letter : std::uint8_t { upper, lower, title };
 
 template <std::size_t Runs, std::size_t Strings>
 inline bool add_from(std::string& out, char32_t c, const std::array<CaseRun, Runs>& runs, const std::array<CaseString, Strings>& strings) {
-  const auto several = std::lower_bound(strings.begin(), strings.end(), c, [](const CaseString& entry, char32_t code) { return entry.from < code; });
+  const auto several =
+      std::lower_bound(strings.begin(), strings.end(), c, [](const CaseString& entry, char32_t code) { return entry.from < code; });
   if (several != strings.end() && several->from == c) {
     out += several->to;
     return true;

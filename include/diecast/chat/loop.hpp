@@ -49,7 +49,8 @@ class Loop : public Object, public std::enable_shared_from_this<Loop> {
     if (name == "depth0") return set(value, depth_);
     if (name == "previtem") return set(value, index0_ > 0 ? previous_ : Value::undefined("there is no previous item"));
     if (name == "nextitem") return set(value, peek() ? ahead_.front() : Value::undefined("there is no next item"));
-    if (name == "cycle" || name == "changed") return set(value, Value(std::make_shared<BoundLoopMethod>(shared_from_this(), name == "cycle")));
+    if (name == "cycle" || name == "changed")
+      return set(value, Value(std::make_shared<BoundLoopMethod>(shared_from_this(), name == "cycle")));
     return false;
   }
 

@@ -201,7 +201,10 @@ inline Value call_text_method(Interpreter& interpreter, const Text& text, std::s
     Bound bound(name, arguments, {"chars"});
     budget.build(text.size());
     if (bound.given(0)) budget.step(text.size() * bound.text(0).size() / 16);
-    return Value(strip(text, bound.given(0) ? &bound.text(0) : nullptr, name == "strip" ? Side::both : name[0] == 'l' ? Side::left : Side::right));
+    return Value(strip(text, bound.given(0) ? &bound.text(0) : nullptr,
+                       name == "strip"  ? Side::both
+                       : name[0] == 'l' ? Side::left
+                                        : Side::right));
   }
   if (name == "split" || name == "rsplit") return split_method(budget, text, name, arguments);
   if (name == "splitlines") {
@@ -233,7 +236,8 @@ inline Value call_text_method(Interpreter& interpreter, const Text& text, std::s
     Bound bound(name, arguments, {"affix"});
     const std::string_view affix = bound.text(0).view();
     const bool front = name == "removeprefix";
-    const bool has = affix.size() <= text.size() && (front ? text.view().substr(0, affix.size()) : text.view().substr(text.size() - affix.size())) == affix;
+    const bool has = affix.size() <= text.size() &&
+                     (front ? text.view().substr(0, affix.size()) : text.view().substr(text.size() - affix.size())) == affix;
     budget.build(text.size());
     if (!has) return Value(text);
     return Value(front ? text.slice(affix.size(), text.size()) : text.slice(0, text.size() - affix.size()));

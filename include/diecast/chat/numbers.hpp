@@ -86,7 +86,9 @@ inline bool parse_real(std::string_view text, double& value) {
   text = trimmed(text);
   std::string digits;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '_' && i > 0 && i + 1 < text.size() && text[i - 1] >= '0' && text[i - 1] <= '9' && text[i + 1] >= '0' && text[i + 1] <= '9') continue;
+    if (text[i] == '_' && i > 0 && i + 1 < text.size() && text[i - 1] >= '0' && text[i - 1] <= '9' && text[i + 1] >= '0' &&
+        text[i + 1] <= '9')
+      continue;
     digits += text[i];
   }
   bool negative = false;
@@ -198,7 +200,8 @@ inline Value real_arithmetic(Operator op, double left, double right) {
       return real_modulo(left, right);
     case Operator::pow: {
       if (left == 0 && right < 0) fail("0.0 cannot be raised to a negative power");
-      if (left < 0 && std::isfinite(left) && std::isfinite(right) && right != std::floor(right)) fail("a negative number to a fractional power is complex");
+      if (left < 0 && std::isfinite(left) && std::isfinite(right) && right != std::floor(right))
+        fail("a negative number to a fractional power is complex");
       const double result = std::pow(left, right);
       if (std::isinf(result) && std::isfinite(left) && std::isfinite(right)) fail("(34, 'Numerical result out of range')");
       return result;
@@ -213,7 +216,8 @@ inline double round_real(double value, std::int64_t digits) {
   if (digits < -310) return std::copysign(0.0, value);
   std::array<char, 1024> buffer{};
   if (digits >= 0) {
-    const auto written = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, static_cast<int>(digits));
+    const auto written =
+        std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, static_cast<int>(digits));
     double rounded = value;
     std::from_chars(buffer.data(), written.ptr, rounded);
     return rounded;

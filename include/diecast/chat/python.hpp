@@ -63,7 +63,10 @@ inline void add_text_repr(TextBuilder& out, const Text& text) {
       out.add(text, at, at + c.length);
     } else {
       const auto code = static_cast<std::uint32_t>(c.value);
-      out.add(code < 0x100 ? "\\x" + hexadecimal(code, 2) : code < 0x10000 ? "\\u" + hexadecimal(code, 4) : "\\U" + hexadecimal(code, 8), typed);
+      out.add(code < 0x100     ? "\\x" + hexadecimal(code, 2)
+              : code < 0x10000 ? "\\u" + hexadecimal(code, 4)
+                               : "\\U" + hexadecimal(code, 8),
+              typed);
     }
     at += c.length;
   }
@@ -80,8 +83,11 @@ inline void add_list_repr(TextBuilder& out, const List& list) {
     return;
   }
   const bool tuple = list.kind == ListKind::tuple || list.kind == ListKind::group;
-  const std::string_view begin = tuple ? "(" : list.kind == ListKind::keys ? "dict_keys([" : list.kind == ListKind::values ? "dict_values([" :
-                                 list.kind == ListKind::items ? "dict_items([" : "[";
+  const std::string_view begin = tuple                           ? "("
+                                 : list.kind == ListKind::keys   ? "dict_keys(["
+                                 : list.kind == ListKind::values ? "dict_values(["
+                                 : list.kind == ListKind::items  ? "dict_items(["
+                                                                 : "[";
   out.add(begin);
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     if (i > 0) out.add(", ");
@@ -207,7 +213,8 @@ inline int order(Budget& budget, const Value& left, const Value& right, std::str
 inline bool less(Budget& budget, const Value& left, const Value& right) { return order(budget, left, right, "<") == -1; }
 
 inline void check_hashable(const Value& key) {
-  if (key.is_dict() || key.is_list(ListKind::list) || key.is_list(ListKind::keys) || key.is_list(ListKind::items)) fail("unhashable type: " + quoted_type(key));
+  if (key.is_dict() || key.is_list(ListKind::list) || key.is_list(ListKind::keys) || key.is_list(ListKind::items))
+    fail("unhashable type: " + quoted_type(key));
   if (is_tuple(key)) {
     for (const Value& item : key.as_list().items) check_hashable(item);
   }

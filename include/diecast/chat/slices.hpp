@@ -62,7 +62,9 @@ inline Value slice_of(Budget& budget, const Value& value, const Value& start, co
     TextBuilder out(budget);
     if (bounds.step == 1) {
       const auto from = static_cast<std::size_t>(bounds.start);
-      return Value(out.add(text, starts[bounds.count > 0 ? from : 0], starts[bounds.count > 0 ? from + static_cast<std::size_t>(bounds.count) : 0]).take());
+      return Value(
+          out.add(text, starts[bounds.count > 0 ? from : 0], starts[bounds.count > 0 ? from + static_cast<std::size_t>(bounds.count) : 0])
+              .take());
     }
     for (std::int64_t i = 0; i < bounds.count; ++i) {
       const auto at = static_cast<std::size_t>(bounds.start + i * bounds.step);
@@ -77,7 +79,8 @@ inline Value slice_of(Budget& budget, const Value& value, const Value& start, co
     budget.build(static_cast<std::size_t>(bounds.count) * sizeof(Value));
     std::vector<Value> part;
     for (std::int64_t i = 0; i < bounds.count; ++i) part.push_back(items[static_cast<std::size_t>(bounds.start + i * bounds.step)]);
-    return make_list(budget, std::move(part), value.is_list(ListKind::list) || value.is_list(ListKind::range) ? ListKind::list : ListKind::tuple);
+    return make_list(budget, std::move(part),
+                     value.is_list(ListKind::list) || value.is_list(ListKind::range) ? ListKind::list : ListKind::tuple);
   }
   if (value.is_dict()) fail("unhashable type: 'slice'");
   fail(quoted_type(value) + " object is not subscriptable");

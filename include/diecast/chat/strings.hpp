@@ -138,7 +138,9 @@ inline std::vector<Value> rsplit_at(Budget& budget, const Text& text, std::strin
   return {splitter.parts.rbegin(), splitter.parts.rend()};
 }
 
-inline bool is_line_break(char32_t c) { return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029; }
+inline bool is_line_break(char32_t c) {
+  return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
 
 inline std::vector<Value> split_lines(Budget& budget, const Text& text, bool keep_ends) {
   const std::string_view bytes = text.view();
@@ -216,7 +218,10 @@ enum class Case : std::uint8_t { upper, lower, title, swap, fold };
 
 inline void add_in_case(TextBuilder& out, const Text& text, std::size_t at, std::size_t end, Case to) {
   std::string mapped;
-  add_mapped(mapped, decode_at(text.view(), at).value, to == Case::upper ? Letter::upper : to == Case::title ? Letter::title : Letter::lower);
+  add_mapped(mapped, decode_at(text.view(), at).value,
+             to == Case::upper   ? Letter::upper
+             : to == Case::title ? Letter::title
+                                 : Letter::lower);
   out.add(mapped, text.any_typed(at, end));
 }
 

@@ -48,7 +48,8 @@ bool compare_test(Interpreter& interpreter, const Value& value, Arguments& argum
 inline Value remainder_of(const Value& value, const Value& divisor) {
   if (value.is_undefined()) fail_undefined(value);
   if (divisor.is_undefined()) fail_undefined(divisor);
-  if (!value.is_number() || !divisor.is_number()) fail("unsupported operand type(s) for %: " + quoted_type(value) + " and " + quoted_type(divisor));
+  if (!value.is_number() || !divisor.is_number())
+    fail("unsupported operand type(s) for %: " + quoted_type(value) + " and " + quoted_type(divisor));
   if (value.is_integral() && divisor.is_integral()) return integer_arithmetic(Operator::mod, value.as_int(), divisor.as_int());
   return real_arithmetic(Operator::mod, value.as_real(), divisor.as_real());
 }

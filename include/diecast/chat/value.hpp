@@ -206,7 +206,8 @@ inline std::string_view Value::type_name() const {
 
 // Equality of hashable values: 1 == 1.0 == True, tuples by their items.
 inline bool same_key(const Value& left, const Value& right) {
-  if (left.is_string() || right.is_string()) return left.is_string() && right.is_string() && left.as_text().view() == right.as_text().view();
+  if (left.is_string() || right.is_string())
+    return left.is_string() && right.is_string() && left.as_text().view() == right.as_text().view();
   if (left.is_integral() && right.is_integral()) return left.as_int() == right.as_int();
   if (left.is_number() && right.is_number()) return left.as_real() == right.as_real();
   if (left.is_list() && right.is_list()) {

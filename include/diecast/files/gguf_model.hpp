@@ -43,8 +43,8 @@ inline Model read_gguf(const Gguf& file, const AcceptModel& accept = {}) {
       if (std::find(formats.begin(), formats.end(), tensor.format) == formats.end()) formats.push_back(tensor.format);
     accept(model.spec, formats);
   }
-  // Of the architectures read here, llama alone is stored for turning neighbouring pairs. Last, because it is what takes memory.
-  if (model.architecture == "llama") move_pairs_to_halves(file, model.weights, model.spec);
+  // Some are stored for turning neighbouring pairs. Last, because it is what takes memory.
+  if (gguf_detail::find_family(model.architecture)->neighbouring_pairs) move_pairs_to_halves(file, model.weights, model.spec);
   return model;
 }
 inline Model read_gguf(const std::string& path, const AcceptModel& accept = {}) { return read_gguf(Gguf::open(path), accept); }

@@ -51,16 +51,34 @@ inline std::optional<Llama3Scaling> find_llama3_scaling(const std::vector<float>
   return std::nullopt;
 }
 
+// The keys of YaRN. Engines multiply the usual stretch of Q and K by attn_factor, and older files have it with the stretch in it already:
+// what is meant cannot be known unless it is 1.
 template <typename Keys>
-std::optional<RopeScaling> read_rope_scaling(Keys& keys, GgufTensors& tensors, double theta, int rotary_dim) {
+YarnScaling read_yarn(Keys& keys, std::optional<double> factor, int original_context) {
+  YarnScaling yarn{.factor = factor.value_or(1.0), .original_context = original_context};
+  yarn.beta_fast = keys.positive("rope.scaling.yarn_beta_fast").value_or(yarn.beta_fast);
+  yarn.beta_slow = keys.positive("rope.scaling.yarn_beta_slow").value_or(yarn.beta_slow);
+  for (const auto* name : {"rope.scaling.attn_factor", "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_ext_factor"}) {
+    const auto value = keys.optional_number(name);
+    if (value && *value != 1.0) keys.file().fail("the key '" + keys.name(name) + "' is " + std::to_string(*value) + "; only 1 is supported");
+  }
+  return yarn;
+}
+
+template <typename Keys>
+std::optional<RopeScaling> read_rope_scaling(Keys& keys, GgufTensors& tensors, double theta, int rotary_dim, int context) {
   const Gguf& file = keys.file();
   const auto type = file.text(keys.name("rope.scaling.type"));
   auto factor = keys.positive("rope.scaling.factor");
   if (const auto old = keys.positive("rope.scale_linear"); old && !factor) factor = old;  // the key's name before it was renamed
   const auto original_context = keys.optional_whole("rope.scaling.original_context_length");
-  if (type && *type != "none" && *type != "linear") file.fail("the RoPE scaling " + in_marks(*type) + " is not supported; linear and llama3 are");
+  if (type && *type != "none" && *type != "linear" && *type != "yarn") {
+    file.fail("the RoPE scaling " + in_marks(*type) + " is not supported; linear, llama3 and yarn are");
+  }
+  const auto yarn = read_yarn(keys, factor, original_context.value_or(context));
   std::optional<RopeScaling> scaling;
-  if (factor && *factor != 1.0 && type != "none") scaling = LinearScaling{*factor};
+  if (type == "yarn") scaling = yarn;
+  else if (factor && *factor != 1.0 && type != "none") scaling = LinearScaling{*factor};
 
   for (const auto* name : {"rope_factors_long.weight", "rope_factors_short.weight"}) {
     if (tensors.has(name)) file.fail("the tensor '" + std::string(name) + "' stands for the RoPE scaling 'longrope', which is not supported");
@@ -70,21 +88,21 @@ std::optional<RopeScaling> read_rope_scaling(Keys& keys, GgufTensors& tensors, d
   std::vector<float> divisors(static_cast<std::size_t>(rotary_dim / 2));
   decode_tensor(tensor, divisors);
   if (std::ranges::all_of(divisors, [](float divisor) { return divisor == 1.0F; })) return scaling;
-  if (scaling) file.fail("the file has linear RoPE scaling and the tensor 'rope_freqs.weight' as well; both together are not supported");
+  if (scaling) file.fail("the file has linear or YaRN scaling of RoPE and the tensor 'rope_freqs.weight' as well; both together are not supported");
   const auto llama3 = find_llama3_scaling(divisors, theta, original_context);
   if (!llama3) file.fail("the divisors in the tensor 'rope_freqs.weight' are none of Llama 3's scaling; others are not supported");
   return *llama3;
 }
 
 template <typename Keys>
-Rope read_rope(Keys& keys, GgufTensors& tensors, int head_dim) {
+Rope read_rope(Keys& keys, GgufTensors& tensors, int head_dim, int context) {
   const int rotary_dim = keys.optional_whole("rope.dimension_count").value_or(head_dim);
   if (rotary_dim > head_dim || rotary_dim % 2 != 0) {
     keys.file().fail("RoPE turns " + std::to_string(rotary_dim) + " values of a head that has " + std::to_string(head_dim) + "; it must be an even number of them");
   }
   Rope rope{.theta = keys.positive("rope.freq_base").value_or(10000.0)};
   if (rotary_dim != head_dim) rope.rotary_dim = rotary_dim;
-  rope.scaling = read_rope_scaling(keys, tensors, rope.theta, rotary_dim);
+  rope.scaling = read_rope_scaling(keys, tensors, rope.theta, rotary_dim, context);
   return rope;
 }
 

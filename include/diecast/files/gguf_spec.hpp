@@ -1,4 +1,4 @@
-// The spec that a GGUF file's keys describe, for the architectures llama, qwen2, gpt2, gemma2 and gemma3.
+// The spec that a GGUF file's keys describe, for the architectures in `gguf_families`.
 // A key of the architecture that we do not know may change the arithmetic, so it is refused by name rather than passed over.
 // Source: the GGUF format text; llama.cpp (llama-model.cpp) for what an absent key means.
 #pragma once
@@ -20,6 +20,42 @@
 
 namespace diecast {
 namespace gguf_detail {
+
+// What a file's architecture says by its name alone.
+struct GgufFamily {
+  std::string_view name;
+  bool layer_norm = false;
+  bool plain_mlp = false;
+  Activation activation = Activation::silu;
+  std::optional<QkNorm> qk_norm{};
+  NormPlacement norm_placement = NormPlacement::before;
+  bool scaled_embedding = false;  // by the square root of the hidden size
+  bool neighbouring_pairs = false;  // the rows of Q and K are stored for RoPE that turns neighbours
+};
+// GPT-NeoX's GELU: files do not say it, and the published models (Pythia) are trained with the exact one, as their config.json says.
+inline constexpr std::array<GgufFamily, 13> gguf_families{{
+    {.name = "llama", .neighbouring_pairs = true},
+    {.name = "qwen2"},
+    {.name = "qwen3", .qk_norm = QkNorm::each_head},
+    {.name = "gpt2", .layer_norm = true, .plain_mlp = true, .activation = Activation::gelu_tanh},
+    {.name = "gptneox", .layer_norm = true, .plain_mlp = true, .activation = Activation::gelu},
+    {.name = "gemma", .activation = Activation::gelu_tanh, .scaled_embedding = true},
+    {.name = "gemma2", .activation = Activation::gelu_tanh, .norm_placement = NormPlacement::before_and_after, .scaled_embedding = true},
+    {.name = "gemma3",
+     .activation = Activation::gelu_tanh,
+     .qk_norm = QkNorm::each_head,
+     .norm_placement = NormPlacement::before_and_after,
+     .scaled_embedding = true},
+    {.name = "granite", .neighbouring_pairs = true},
+    {.name = "phi3"},
+    {.name = "stablelm", .layer_norm = true},
+    {.name = "olmo2", .qk_norm = QkNorm::all_heads, .norm_placement = NormPlacement::after},
+    {.name = "starcoder2", .layer_norm = true, .plain_mlp = true, .activation = Activation::gelu_tanh},
+}};
+inline const GgufFamily* find_family(std::string_view name) {
+  const auto* const found = std::ranges::find(gguf_families, name, &GgufFamily::name);
+  return found == gguf_families.end() ? nullptr : found;
+}
 
 // The keys of one architecture: "llama.block_count" by its last part, each remembered when it is asked for.
 class ArchitectureKeys {
@@ -207,9 +243,10 @@ inline Presence presence(const GgufTensors& tensors, const Gguf& file, int layer
 inline std::string read_gguf_architecture(const Gguf& file) {
   const auto name = file.text("general.architecture");
   if (!name) file.fail("the key 'general.architecture' is missing");
-  constexpr std::array<std::string_view, 5> known{"llama", "qwen2", "gpt2", "gemma2", "gemma3"};
-  if (std::ranges::find(known, *name) == known.end()) {
-    file.fail("unsupported architecture " + in_marks(*name) + "; llama, qwen2, gpt2, gemma2 and gemma3 are supported");
+  if (!gguf_detail::find_family(*name)) {
+    std::string known;
+    for (const auto& family : gguf_detail::gguf_families) known += (known.empty() ? "" : ", ") + std::string(family.name);
+    file.fail("unsupported architecture " + in_marks(*name) + "; supported are " + known);
   }
   const auto type = file.text("general.type");
   if (type && *type != "model") file.fail("the file is of the type " + in_marks(*type) + ", not a whole model");
@@ -222,16 +259,22 @@ inline std::string read_gguf_architecture(const Gguf& file) {
 inline Spec read_gguf_spec(const Gguf& file, GgufTensors& tensors) {
   using namespace gguf_detail;
   const std::string architecture = read_gguf_architecture(file);
+  const GgufFamily& family = *find_family(architecture);
   const bool gpt2 = architecture == "gpt2";
-  const bool gemma = architecture.starts_with("gemma");
+  const bool granite = architecture == "granite";
   ArchitectureKeys keys(file, architecture);
   keys.must_be_zero("expert_count", "a mixture of experts");
   keys.must_be_zero("expert_used_count", "a mixture of experts");
   keys.must_be_zero("attention.max_alibi_bias", "ALiBi");
   keys.must_be_zero("attention.clamp_kqv", "clamping of Q, K and V");
-  for (const auto* name : {"vocab_size", "tensor_data_layout", "rope.scaling.finetuned"}) keys.harmless(name);
+  for (const auto* name : {"vocab_size", "tensor_data_layout"}) keys.harmless(name);
+  const auto finetuned = file.flag(keys.name("rope.scaling.finetuned"));
+  if (granite && finetuned == false) file.fail("the key 'granite.rope.scaling.finetuned' is false: Granite without RoPE is not supported");
   if (file.flag(keys.name("attention.causal")) == false) file.fail("attention that is not causal is not supported");
-  if (file.flag(keys.name("use_parallel_residual")) == true) file.fail("parallel residuals are not supported");
+  const auto parallel = file.flag(keys.name("use_parallel_residual"));
+  if (parallel == true && architecture != "gptneox" && architecture != "stablelm") {
+    file.fail("parallel residuals are not supported in the architecture " + in_marks(architecture));
+  }
 
   const int hidden = keys.whole("embedding_length");
   const int layers = keys.whole("block_count");
@@ -245,16 +288,26 @@ inline Spec read_gguf_spec(const Gguf& file, GgufTensors& tensors) {
   if (embedding.rows > INT32_MAX) file.fail("the tensor 'token_embd.weight' has " + std::to_string(embedding.rows) + " rows");
 
   Spec spec{.hidden = hidden, .layers = layers, .vocab = static_cast<int>(embedding.rows), .context = context,
-            .attention = read_attention(keys, architecture, hidden, layers), .position = Absolute{context}, .norm = read_norm(keys, gpt2),
-            .mlp = PlainMlp{.width = *width, .activation = Activation::gelu_tanh}, .head = TiedHead{}};
-  if (!gpt2) spec.position = read_rope(keys, tensors, spec.attention.head_dim);
-  if (!gpt2) spec.mlp = GatedMlp{.width = *width, .activation = gemma ? Activation::gelu_tanh : Activation::silu};
+            .attention = read_attention(keys, architecture, hidden, layers), .position = Absolute{context}, .norm = read_norm(keys, family.layer_norm),
+            .mlp = GatedMlp{.width = *width, .activation = family.activation}, .head = TiedHead{}, .norm_placement = family.norm_placement};
+  if (!gpt2) spec.position = read_rope(keys, tensors, spec.attention.head_dim, context);
+  if (family.plain_mlp) spec.mlp = PlainMlp{.width = *width, .activation = family.activation};
   if (const auto* rope = std::get_if<Rope>(&spec.position)) spec.attention.window = read_window(keys, architecture, layers, *rope);
-  if (gemma) {
-    spec.after_norms = true;
-    spec.embedding_scale = std::sqrt(static_cast<double>(hidden));
+  if (architecture == "olmo2" && spec.attention.window) file.fail("OLMo 3, an olmo2 file with a sliding window, is not supported");
+  if (family.scaled_embedding) spec.embedding_scale = std::sqrt(static_cast<double>(hidden));
+  if (granite) {
+    const auto multiplier = [&](std::string_view key) {  // 1 changes nothing, 0 says none
+      const auto value = keys.optional_number(key);
+      return value == 1.0 || value == 0.0 ? std::nullopt : keys.positive(key);
+    };
+    spec.embedding_scale = multiplier("embedding_scale");
+    spec.residual_scale = multiplier("residual_scale");
+    spec.logit_divisor = multiplier("logit_scale");
   }
-  spec.attention.qk_norm = architecture == "gemma3";
+  spec.attention.qk_norm = family.qk_norm;
+  if (architecture == "gptneox" && parallel.value_or(true)) spec.residual = Residual::parallel;
+  // Converters write StableLM's key also where config.json does not have it, as true; the missing norm tells.
+  if (architecture == "stablelm" && !tensors.has("blk.0.ffn_norm.weight")) spec.residual = Residual::parallel_shared_norm;
   spec.logit_soft_cap = read_soft_cap(keys, "final_logit_softcapping", architecture == "gemma2" ? std::optional(30.0) : std::nullopt);
   keys.refuse_unknown();
 

@@ -56,7 +56,7 @@ class WeightReader {
     const std::int64_t q_rows = std::int64_t{attention.heads} * attention.head_dim;
     const std::int64_t kv_rows = std::int64_t{attention.kv_heads} * attention.head_dim;
     LayerWeights layer;
-    layer.attention_norm = norm(block + "attn_norm", hidden);
+    if (spec_.norm_placement != NormPlacement::after) layer.attention_norm = norm(block + "attn_norm", hidden);
     if (tensors_.has(block + "attn_qkv.weight")) {
       const auto fused = linear(block + "attn_qkv", q_rows + 2 * kv_rows, hidden, attention.qkv_bias);
       layer.q = slice(fused, 0, q_rows);
@@ -69,17 +69,24 @@ class WeightReader {
     }
     layer.output = linear(block + "attn_output", hidden, q_rows, attention.output_bias);
     if (attention.qk_norm) {
-      layer.q_norm = tensors_.vector(block + "attn_q_norm.weight", attention.head_dim);
-      layer.k_norm = tensors_.vector(block + "attn_k_norm.weight", attention.head_dim);
+      layer.q_norm = tensors_.vector(block + "attn_q_norm.weight", attention.qk_norm == QkNorm::all_heads ? q_rows : attention.head_dim);
+      layer.k_norm = tensors_.vector(block + "attn_k_norm.weight", attention.qk_norm == QkNorm::all_heads ? kv_rows : attention.head_dim);
     }
-    if (spec_.after_norms) {
+    if (spec_.norm_placement != NormPlacement::before) {
       layer.after_attention = norm(block + "post_attention_norm", hidden);
       layer.after_mlp = norm(block + "post_ffw_norm", hidden);
     }
-    layer.mlp_norm = norm(block + "ffn_norm", hidden);
+    if (spec_.norm_placement != NormPlacement::after && spec_.residual != Residual::parallel_shared_norm) layer.mlp_norm = norm(block + "ffn_norm", hidden);
     const auto [width, bias] = std::visit([](const auto& mlp) { return std::pair(std::int64_t{mlp.width}, mlp.bias); }, spec_.mlp);
-    if (std::holds_alternative<GatedMlp>(spec_.mlp)) layer.gate = linear(block + "ffn_gate", width, hidden, bias);
-    layer.up = linear(block + "ffn_up", width, hidden, bias);
+    const bool gated = std::holds_alternative<GatedMlp>(spec_.mlp);
+    if (gated && !tensors_.has(block + "ffn_gate.weight")) {  // Phi-3: gate and up are one matrix
+      const auto fused = linear(block + "ffn_up", 2 * width, hidden, bias);
+      layer.gate = slice(fused, 0, width);
+      layer.up = slice(fused, width, width);
+    } else {
+      if (gated) layer.gate = linear(block + "ffn_gate", width, hidden, bias);
+      layer.up = linear(block + "ffn_up", width, hidden, bias);
+    }
     layer.down = linear(block + "ffn_down", hidden, width, bias);
     return layer;
   }

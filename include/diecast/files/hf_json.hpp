@@ -2,6 +2,7 @@
 // sentence with file and place. `Fields` takes typed values out of one object, so that a wrong value is named with its key.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -129,7 +130,7 @@ class Fields {
     const auto it = object_->find(key);
     return it == object_->end() || it->is_null() ? nullptr : &*it;
   }
-  Fields object(const std::string& key) const { return {need(key), where_ + ": " + key}; }
+  Fields object(const std::string& key) const { return {need(key), at(key)}; }
 
   std::optional<int> integer(const std::string& key, int least, int most = largest) const {
     const Json* value = find(key);
@@ -139,7 +140,7 @@ class Fields {
         value->is_number_unsigned() ? value->get<std::uint64_t>() <= static_cast<std::uint64_t>(largest) : value->is_number_integer();
     if (fits)
       if (const auto number = value->get<std::int64_t>(); number >= least && number <= most) return static_cast<int>(number);
-    throw Error(where_ + ": " + key + " is " + shown(*value) + ", and must be a whole number from " + std::to_string(least) + " to " +
+    throw Error(at(key) + " is " + shown(*value) + ", and must be a whole number from " + std::to_string(least) + " to " +
                 std::to_string(most));
   }
   int count(const std::string& key) const {
@@ -152,11 +153,11 @@ class Fields {
     const Json* value = find(key);
     if (!value) return std::nullopt;
     if (value->is_number() && std::isfinite(value->get<double>())) return value->get<double>();
-    throw Error(where_ + ": " + key + " is " + shown(*value) + ", and must be a number");
+    throw Error(at(key) + " is " + shown(*value) + ", and must be a number");
   }
   std::optional<double> positive(const std::string& key) const {
     const auto value = number(key);
-    if (value && !(*value > 0)) throw Error(where_ + ": " + key + " is " + shown(*find(key)) + ", and must be greater than 0");
+    if (value && !(*value > 0)) throw Error(at(key) + " is " + shown(*find(key)) + ", and must be greater than 0");
     return value;
   }
   double needed_positive(const std::string& key) const {
@@ -168,7 +169,7 @@ class Fields {
     const Json* value = find(key);
     if (!value) return std::nullopt;
     if (value->is_boolean()) return value->get<bool>();
-    throw Error(where_ + ": " + key + " is " + shown(*value) + ", and must be true or false");
+    throw Error(at(key) + " is " + shown(*value) + ", and must be true or false");
   }
   bool flag(const std::string& key, bool otherwise) const { return flag(key).value_or(otherwise); }
 
@@ -176,15 +177,21 @@ class Fields {
     const Json* value = find(key);
     if (!value) return std::nullopt;
     if (value->is_string()) return value->get<std::string>();
-    throw Error(where_ + ": " + key + " is " + shown(*value) + ", and must be a text");
+    throw Error(at(key) + " is " + shown(*value) + ", and must be a text");
   }
 
   const Json& need(const std::string& key) const {
     if (const Json* value = find(key)) return *value;
-    throw Error(where_ + ": " + key + " is missing");
+    throw Error(at(key) + " is missing");
   }
 
  private:
+  // Keys are words of ours, but for those of maps, which the file chooses: these go into quotes where they are not plain.
+  std::string at(const std::string& key) const {
+    const bool plain = key.size() <= 64 && std::all_of(key.begin(), key.end(), [](char c) { return c > 0x20 && c < 0x7f && c != '"'; });
+    return where_ + ": " + (plain ? key : in_quotes(key));
+  }
+
   const Json* object_;
   std::string where_;
 };

@@ -103,6 +103,20 @@ inline Tensor part(const Tensor& tensor, std::int64_t first, std::int64_t size) 
   return one;
 }
 
+// Rows that lie as [groups, parts, size]: those of one part, group after group, into a buffer of our own. Of a vector: its values.
+inline Tensor gathered_rows(const Tensor& tensor, std::int64_t groups, std::int64_t parts, std::int64_t which, std::int64_t size) {
+  const bool is_vector = tensor.rows == 1;
+  const auto chunk = static_cast<std::size_t>(size * (is_vector ? 1 : tensor.cols) * layout(tensor.format).bytes);
+  auto buffer = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(groups) * chunk);
+  for (std::int64_t group = 0; group < groups; ++group)
+    std::memcpy(buffer->data() + static_cast<std::size_t>(group) * chunk, tensor.bytes.data() + static_cast<std::size_t>(group * parts + which) * chunk, chunk);
+  Tensor one = tensor;
+  (is_vector ? one.cols : one.rows) = groups * size;
+  one.bytes = *buffer;
+  one.owner = std::move(buffer);
+  return one;
+}
+
 // [in, out] -> [out, in], into a buffer of our own.
 inline Tensor transposed(const Tensor& tensor) {
   const auto size = static_cast<std::size_t>(layout(tensor.format).bytes);

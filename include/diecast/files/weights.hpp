@@ -34,11 +34,11 @@ struct LinearWeights {
   std::optional<Tensor> bias{};  // [out]
 };
 struct LayerWeights {
-  NormWeights attention_norm;
+  std::optional<NormWeights> attention_norm{};  // absent with NormPlacement::after
   LinearWeights q, k, v, output;
-  std::optional<Tensor> q_norm{}, k_norm{};                   // [head_dim]
-  std::optional<NormWeights> after_attention{}, after_mlp{};  // present with Spec::after_norms
-  NormWeights mlp_norm;
+  std::optional<Tensor> q_norm{}, k_norm{};                   // [head_dim], or with QkNorm::all_heads [heads * head_dim] and [kv_heads * head_dim]
+  std::optional<NormWeights> after_attention{}, after_mlp{};  // absent with NormPlacement::before
+  std::optional<NormWeights> mlp_norm{};  // absent with NormPlacement::after and Residual::parallel_shared_norm
   std::optional<LinearWeights> gate{};  // present with GatedMlp
   LinearWeights up, down;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -22,9 +23,9 @@ namespace diecast::reference {
 
 template <class Real>
 struct LayerParameters {
-  NormFactors<Real> attention_norm, mlp_norm;
+  std::optional<NormFactors<Real>> attention_norm, mlp_norm;
   Linear<Real> q, k, v, output;
-  Vector<Real> q_norm, k_norm;                                       // [head_dim], or empty
+  Vector<Real> q_norm, k_norm;                                       // of one head or of all, or empty
   std::optional<NormFactors<Real>> after_attention, after_mlp;
   MlpWeights<Real> mlp;
 };
@@ -55,8 +56,8 @@ struct Parameters {
  private:
   static LayerParameters<Real> decode_layer(const LayerWeights& layer, Workers& workers) {
     LayerParameters<Real> p;
-    p.attention_norm = decode_norm<Real>(layer.attention_norm);
-    p.mlp_norm = decode_norm<Real>(layer.mlp_norm);
+    if (layer.attention_norm) p.attention_norm = decode_norm<Real>(*layer.attention_norm);
+    if (layer.mlp_norm) p.mlp_norm = decode_norm<Real>(*layer.mlp_norm);
     p.q = decode_linear<Real>(layer.q, workers);
     p.k = decode_linear<Real>(layer.k, workers);
     p.v = decode_linear<Real>(layer.v, workers);
@@ -76,6 +77,7 @@ struct Parameters {
 struct LayerView {
   std::optional<int> window;
   std::vector<double> frequencies;  // empty: no RoPE
+  double stretch = 1;
 };
 
 inline LayerView view_of(const Spec& spec, int layer) {
@@ -83,8 +85,11 @@ inline LayerView view_of(const Spec& spec, int layer) {
   const bool windowed = window && !(window->full_every && (layer + 1) % *window->full_every == 0);
   LayerView view;
   if (windowed) view.window = window->length;
-  if (const auto* rope = std::get_if<Rope>(&spec.position))
-    view.frequencies = inverse_frequencies(windowed && window->rope ? *window->rope : *rope, spec.attention.head_dim);
+  if (const auto* model = std::get_if<Rope>(&spec.position)) {
+    const Rope& rope = windowed && window->rope ? *window->rope : *model;
+    view.frequencies = inverse_frequencies(rope, spec.attention.head_dim);
+    view.stretch = stretch_of(rope);
+  }
   return view;
 }
 
@@ -134,12 +139,25 @@ class ReferenceContext final : public Context {
   // Step 4: one block, in place.
   void block(int layer, std::span<const Row> rows, Matrix<Real>& hidden) {  // [tokens, hidden]
     const LayerParameters<Real>& p = parameters_->layers[static_cast<std::size_t>(layer)];
-    Matrix<Real> attended = attention(layer, rows, normalise(spec().norm, p.attention_norm, hidden));
-    if (p.after_attention) attended = normalise(spec().norm, *p.after_attention, attended);
-    hidden += attended;
-    Matrix<Real> mixed = mlp(spec().mlp, p.mlp, normalise(spec().norm, p.mlp_norm, hidden), workers_);
-    if (p.after_mlp) mixed = normalise(spec().norm, *p.after_mlp, mixed);
-    hidden += mixed;
+    if (spec().residual == Residual::sequential) {
+      add(hidden, attention(layer, rows, normalised(p.attention_norm, hidden)), p.after_attention);
+      add(hidden, mlp(spec().mlp, p.mlp, normalised(p.mlp_norm, hidden), workers_), p.after_mlp);
+    } else {
+      const Matrix<Real> input = normalised(p.attention_norm, hidden);
+      const Matrix<Real> mixed = mlp(spec().mlp, p.mlp, spec().residual == Residual::parallel ? normalised(p.mlp_norm, hidden) : input, workers_);
+      add(hidden, attention(layer, rows, input), {});
+      add(hidden, mixed, {});
+    }
+  }
+
+  Matrix<Real> normalised(const std::optional<NormFactors<Real>>& norm, const Matrix<Real>& x) const {
+    return norm ? normalise(spec().norm, *norm, x) : x;
+  }
+
+  // What a branch gives, normalised and scaled where the model does so, onto the hidden states.
+  void add(Matrix<Real>& hidden, const Matrix<Real>& branch, const std::optional<NormFactors<Real>>& after) const {
+    if (spec().residual_scale) hidden += normalised(after, branch) * static_cast<Real>(*spec().residual_scale);
+    else hidden += normalised(after, branch);
   }
 
   Matrix<Real> attention(int layer, std::span<const Row> rows, const Matrix<Real>& x) {  // [tokens, hidden] -> [tokens, hidden]
@@ -150,6 +168,10 @@ class ReferenceContext final : public Context {
     const Matrix<Real> v = multiply(x, p.v, workers_);
     for (Eigen::Index token = 0; token < x.rows(); ++token) {
       const Row& row = rows[static_cast<std::size_t>(token)];
+      if (spec().attention.qk_norm == QkNorm::all_heads) {
+        normalise_all_heads(q.data() + token * q.cols(), p.q_norm);
+        normalise_all_heads(k.data() + token * k.cols(), p.k_norm);
+      }
       prepare_heads(q.data() + token * q.cols(), spec().attention.heads, p.q_norm, view, row.position);
       prepare_heads(k.data() + token * k.cols(), spec().attention.kv_heads, p.k_norm, view, row.position);
       std::copy_n(k.data() + token * k.cols(), kv_width_, place(keys_, layer, row.sequence, row.position));
@@ -161,13 +183,18 @@ class ReferenceContext final : public Context {
     return multiply(out, p.output, workers_);
   }
 
+  void normalise_all_heads(Real* of_token, const Vector<Real>& norm) const {
+    Eigen::Map<Vector<Real>> values(of_token, norm.size());
+    values = rms_norm<Real>(values, norm, std::get<RmsNorm>(spec().norm).epsilon);
+  }
+
   // QK-norm and RoPE, on every head of one token.
   void prepare_heads(Real* heads_of_token, int heads, const Vector<Real>& norm, const LayerView& view, int position) const {
     const int head_dim = spec().attention.head_dim;
     for (int head = 0; head < heads; ++head) {
       Eigen::Map<Vector<Real>> values(heads_of_token + head * head_dim, head_dim);
-      if (norm.size() > 0) values = rms_norm<Real>(values, norm, std::get<RmsNorm>(spec().norm).epsilon);
-      if (!view.frequencies.empty()) rotate(values.data(), view.frequencies, position);
+      if (spec().attention.qk_norm == QkNorm::each_head) values = rms_norm<Real>(values, norm, std::get<RmsNorm>(spec().norm).epsilon);
+      if (!view.frequencies.empty()) rotate(values.data(), view.frequencies, position, view.stretch);
     }
   }
 
@@ -195,6 +222,7 @@ class ReferenceContext final : public Context {
     const Matrix<Real> normal = normalise(spec().norm, parameters_->final_norm, last);
     const Matrix<Real>& weight = parameters_->head.size() > 0 ? parameters_->head : parameters_->embedding;
     Matrix<Real> logits = multiply(normal, weight, parameters_->head_bias, workers_);  // [asked, vocab]
+    if (spec().logit_divisor) logits /= static_cast<Real>(*spec().logit_divisor);
     if (spec().logit_soft_cap) {
       const Real cap = static_cast<Real>(*spec().logit_soft_cap);
       for (Eigen::Index i = 0; i < logits.size(); ++i) logits.data()[i] = cap * std::tanh(logits.data()[i] / cap);

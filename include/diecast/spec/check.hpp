@@ -46,6 +46,15 @@ constexpr void check(const Rope& rope, int head_dim) {
          "rope scaling high_freq_factor must be greater than low_freq_factor", llama3->high_freq_factor, llama3->low_freq_factor);
     extent(llama3->original_context, "rope scaling original_context must be at least 1 and at most 2^24");
   }
+  if (const auto* yarn = std::get_if<YarnScaling>(&*rope.scaling)) {
+    positive(yarn->factor, "rope scaling factor must be positive and finite");
+    extent(yarn->original_context, "rope scaling original_context must be at least 1 and at most 2^24");
+    rule(rope.theta > 1, "rope theta must be greater than 1 with YaRN, whose bands divide by its logarithm", rope.theta, 1);
+    positive(yarn->beta_slow, "rope scaling beta_slow must be positive and finite");
+    rule(yarn->beta_fast > yarn->beta_slow && yarn->beta_fast < 1e30, "rope scaling beta_fast must be greater than beta_slow", yarn->beta_fast,
+         yarn->beta_slow);
+    if (yarn->attention_factor) positive(*yarn->attention_factor, "rope scaling attention_factor must be positive and finite");
+  }
 }
 
 constexpr void check(const Attention& a) {
@@ -82,8 +91,13 @@ constexpr void check(const Spec& s) {
   const double epsilon = std::visit([](const auto& norm) { return norm.epsilon; }, s.norm);
   rule(epsilon > 0 && epsilon < 1, "norm.epsilon must be greater than 0 and less than 1", epsilon, 1);
   rule(!s.attention.qk_norm || std::holds_alternative<RmsNorm>(s.norm), "attention.qk_norm needs norm RmsNorm", 1, 0);
+  rule(s.residual == Residual::sequential || s.norm_placement == NormPlacement::before,
+       "residual parallel needs norm_placement before, since both branches read the layer's input through a norm", static_cast<int>(s.residual),
+       static_cast<int>(s.norm_placement));
   detail::extent(std::visit([](const auto& mlp) { return mlp.width; }, s.mlp), "mlp.width must be at least 1 and at most 2^24");
   if (s.embedding_scale) detail::positive(*s.embedding_scale, "embedding_scale must be positive and finite");
+  if (s.residual_scale) detail::positive(*s.residual_scale, "residual_scale must be positive and finite");
+  if (s.logit_divisor) detail::positive(*s.logit_divisor, "logit_divisor must be positive and finite");
   if (s.logit_soft_cap) detail::positive(*s.logit_soft_cap, "logit_soft_cap must be positive and finite");
 }
 

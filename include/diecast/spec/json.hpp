@@ -25,7 +25,7 @@ class WriteJson {
   template <class T>
   void leaf(std::string_view key, const T& value) {
     name(key);
-    if constexpr (std::is_same_v<T, Activation>) text += '"' + text_of(value) + '"';
+    if constexpr (std::is_enum_v<T>) text += '"' + text_of(value) + '"';
     else text += text_of(value);
   }
   void absent(std::string_view) {}

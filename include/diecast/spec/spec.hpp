@@ -24,7 +24,17 @@ struct Llama3Scaling {  // Llama 3.1: long waves are divided by factor, short on
   int original_context;
   constexpr bool operator==(const Llama3Scaling&) const = default;
 };
-using RopeScaling = std::variant<LinearScaling, Llama3Scaling>;
+// YaRN (Peng et al. 2023): pairs that turn often within the original context are kept, those that hardly turn are divided by factor,
+// those between blended; and what turns is stretched by attention_factor.
+struct YarnScaling {
+  double factor;
+  int original_context;
+  double beta_fast = 32;  // pairs that turn at least as often are kept
+  double beta_slow = 1;   // pairs that turn at most as often are divided
+  std::optional<double> attention_factor{};  // absent: 0.1 ln(factor) + 1, and 1 for factors up to 1
+  constexpr bool operator==(const YarnScaling&) const = default;
+};
+using RopeScaling = std::variant<LinearScaling, Llama3Scaling, YarnScaling>;
 
 // Rotary positions (Su et al. 2021): Q and K turn, in every layer, by an angle that grows with the position.
 // Pairs are (i, i + rotary_dim/2); files that store neighbouring pairs are permuted when they are read.
@@ -61,13 +71,19 @@ struct SlidingWindow {
   constexpr bool operator==(const SlidingWindow&) const = default;
 };
 
+// RMSNorm on Q and on K, before RoPE.
+enum class QkNorm {
+  each_head,   // over each head's values, all heads with one weight [head_dim] (Qwen 3, Gemma 3)
+  all_heads,   // over the values of all heads together, weight [heads * head_dim] (OLMo 2)
+};
+
 struct Attention {
   int heads;
   int kv_heads;  // each serves heads / kv_heads query heads
   int head_dim;  // independent of hidden / heads
   bool qkv_bias = false;
   bool output_bias = false;
-  bool qk_norm = false;             // RMSNorm over each head of Q and of K, before RoPE
+  std::optional<QkNorm> qk_norm{};
   std::optional<double> scale{};    // of Q K^T; absent: 1 / sqrt(head_dim)
   std::optional<double> soft_cap{}; // scores s become cap * tanh(s / cap)
   std::optional<SlidingWindow> window{};
@@ -98,6 +114,16 @@ struct UntiedHead {  // logits = W . h (+ bias), W of its own
 };
 using Head = std::variant<TiedHead, UntiedHead>;
 
+// Where a layer normalises: the input of attention and of the MLP, their output, or both.
+enum class NormPlacement { before, before_and_after, after };
+
+// How attention and MLP meet in a layer.
+enum class Residual {
+  sequential,           // the MLP reads what attention has been added to
+  parallel,             // both read the layer's input, each through a norm of its own (GPT-NeoX)
+  parallel_shared_norm  // both read it through one norm (StableLM 2 12B)
+};
+
 struct Spec {
   int hidden;
   int layers;
@@ -108,8 +134,11 @@ struct Spec {
   Norm norm;
   Mlp mlp;
   Head head;
-  bool after_norms = false;                // further norms on the output of attention and of the MLP (Gemma 2, 3)
+  NormPlacement norm_placement = NormPlacement::before;
+  Residual residual = Residual::sequential;
   std::optional<double> embedding_scale{}; // hidden states = embedding * scale
+  std::optional<double> residual_scale{};  // of what attention and the MLP add to the hidden states
+  std::optional<double> logit_divisor{};   // logits z become z / divisor, before any soft cap
   std::optional<double> logit_soft_cap{};  // logits z become cap * tanh(z / cap)
   constexpr bool operator==(const Spec&) const = default;
 };
@@ -118,6 +147,7 @@ struct Spec {
 
 BOOST_HANA_ADAPT_STRUCT(diecast::LinearScaling, factor);
 BOOST_HANA_ADAPT_STRUCT(diecast::Llama3Scaling, factor, low_freq_factor, high_freq_factor, original_context);
+BOOST_HANA_ADAPT_STRUCT(diecast::YarnScaling, factor, original_context, beta_fast, beta_slow, attention_factor);
 BOOST_HANA_ADAPT_STRUCT(diecast::Rope, theta, rotary_dim, scaling);
 BOOST_HANA_ADAPT_STRUCT(diecast::Absolute, positions);
 BOOST_HANA_ADAPT_STRUCT(diecast::RmsNorm, epsilon);
@@ -128,5 +158,5 @@ BOOST_HANA_ADAPT_STRUCT(diecast::GatedMlp, width, activation, bias);
 BOOST_HANA_ADAPT_STRUCT(diecast::PlainMlp, width, activation, bias);
 BOOST_HANA_ADAPT_STRUCT(diecast::TiedHead, bias);
 BOOST_HANA_ADAPT_STRUCT(diecast::UntiedHead, bias);
-BOOST_HANA_ADAPT_STRUCT(diecast::Spec, hidden, layers, vocab, context, attention, position, norm, mlp, head, after_norms,
-                        embedding_scale, logit_soft_cap);
+BOOST_HANA_ADAPT_STRUCT(diecast::Spec, hidden, layers, vocab, context, attention, position, norm, mlp, head, norm_placement,
+                        residual, embedding_scale, residual_scale, logit_divisor, logit_soft_cap);

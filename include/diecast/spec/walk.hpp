@@ -1,5 +1,5 @@
 // The one visitor over a spec, made of Boost.Hana's introspection: comparison, JSON and (later) the writing of configs walk the same fields.
-// A visitor has begin(key, type), end(), leaf(key, value) for int, double, bool and Activation, and absent(key).
+// A visitor has begin(key, type), end(), leaf(key, value) for int, double, bool and the enums, and absent(key).
 #pragma once
 
 #include <charconv>
@@ -21,12 +21,37 @@ constexpr std::string_view name_of(Activation activation) {
   return "?";
 }
 
+constexpr std::string_view name_of(QkNorm norm) { return norm == QkNorm::each_head ? "each_head" : "all_heads"; }
+constexpr std::string_view name_of(NormPlacement placement) {
+  switch (placement) {
+    case NormPlacement::before: return "before";
+    case NormPlacement::before_and_after: return "before_and_after";
+    case NormPlacement::after: return "after";
+  }
+  return "?";
+}
+constexpr std::string_view name_of(Residual residual) {
+  switch (residual) {
+    case Residual::sequential: return "sequential";
+    case Residual::parallel: return "parallel";
+    case Residual::parallel_shared_norm: return "parallel_shared_norm";
+  }
+  return "?";
+}
+
+// The type of an enum as C++ spells it: "Activation" for Activation::silu.
+constexpr std::string_view type_name_of(Activation) { return "Activation"; }
+constexpr std::string_view type_name_of(QkNorm) { return "QkNorm"; }
+constexpr std::string_view type_name_of(NormPlacement) { return "NormPlacement"; }
+constexpr std::string_view type_name_of(Residual) { return "Residual"; }
+
 namespace detail {
 
 template <class T>
 struct Called;  // the name of a part of the spec
 template <> struct Called<LinearScaling> { static constexpr std::string_view name = "LinearScaling"; };
 template <> struct Called<Llama3Scaling> { static constexpr std::string_view name = "Llama3Scaling"; };
+template <> struct Called<YarnScaling> { static constexpr std::string_view name = "YarnScaling"; };
 template <> struct Called<Rope> { static constexpr std::string_view name = "Rope"; };
 template <> struct Called<Absolute> { static constexpr std::string_view name = "Absolute"; };
 template <> struct Called<RmsNorm> { static constexpr std::string_view name = "RmsNorm"; };
@@ -72,6 +97,9 @@ inline std::string text_of(double value) {
 }
 inline std::string text_of(int value) { return std::to_string(value); }
 inline std::string text_of(bool value) { return value ? "true" : "false"; }
-inline std::string text_of(Activation value) { return std::string(name_of(value)); }
+template <class Enum, class = std::enable_if_t<std::is_enum_v<Enum>>>
+std::string text_of(Enum value) {
+  return std::string(name_of(value));
+}
 
 }  // namespace diecast

@@ -1,5 +1,6 @@
-// Pre-tokenizers: how a text falls into pieces that no token crosses. Each model's regular expressions stand here as scanners; the
-// expression is quoted above each. They are known by the names that GGUF gives them; a name that is not here is refused, never guessed.
+// Pre-tokenizers: how a text falls into pieces that no token crosses. Each is a list of scanners (scan_*.hpp), which stand for the steps
+// and regular expressions of the model's own tokenizer.json. They are known by the names that GGUF gives them; a name that is not here
+// is refused, never guessed.
 #pragma once
 
 #include <cstddef>
@@ -9,50 +10,13 @@
 
 #include <diecast/error.hpp>
 #include <diecast/tokens/scan.hpp>
+#include <diecast/tokens/scan_deepseek.hpp>
+#include <diecast/tokens/scan_falcon.hpp>
+#include <diecast/tokens/scan_gpt.hpp>
 
 namespace diecast {
 
 using Scanner = std::size_t (*)(std::string_view text, std::size_t at);  // the end of the piece that begins at `at`
-
-namespace scan {
-
-// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-constexpr std::size_t gpt2(std::string_view text, std::size_t at) {
-  if (const std::size_t end = contraction(text, at, false); end > at) return end;
-  const Character first = look(text, at);
-  const std::size_t body = first.point == U' ' ? at + 1 : at;
-  const Class kind = look(text, body).kind;
-  return kind == Class::space || kind == Class::end ? spaces(text, at) : run_of(text, body, kind);
-}
-
-// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
-template <std::size_t digits>
-constexpr std::size_t llama3(std::string_view text, std::size_t at) {
-  if (const std::size_t end = contraction(text, at, true); end > at) return end;
-  const Character first = look(text, at);
-  if (first.kind == Class::letter) return run_of(text, at, Class::letter);
-  if (first.kind == Class::number) return run_of(text, at, Class::number, digits);
-  const Character second = look(text, at + first.length);
-  if (second.kind == Class::letter && !is_newline(first)) return run_of(text, at + first.length, Class::letter);
-  if (first.kind == Class::other || (first.point == U' ' && second.kind == Class::other)) {
-    return run(text, run_of(text, at + (first.kind == Class::other ? 0 : 1), Class::other), is_newline);
-  }
-  std::size_t after_newline = at;
-  std::size_t end = at;
-  for (Character c = first; c.kind == Class::space; c = look(text, end)) {
-    end += c.length;
-    if (is_newline(c)) after_newline = end;
-  }
-  return after_newline > at ? after_newline : spaces(text, at);
-}
-
-// Each digit alone, and what lies between: the step before GPT-2's expression in SmolLM, StarCoder, Command-R.
-constexpr std::size_t digits_alone(std::string_view text, std::size_t at) {
-  const std::size_t number = run_of(text, at, Class::number, 1);
-  return number > at ? number : run(text, at, [](const Character& c) { return c.kind != Class::number; });
-}
-
-}  // namespace scan
 
 // A list of scanners, each of which splits the pieces of the one before it.
 struct PreTokenizer {
@@ -80,9 +44,28 @@ struct PreTokenizer {
 namespace detail {
 
 inline constexpr Scanner gpt2_stages[] = {scan::gpt2};
-inline constexpr Scanner smollm_stages[] = {scan::digits_alone, scan::gpt2};
+inline constexpr Scanner smollm_stages[] = {scan::isolate_run<scan::is_number, 1>, scan::gpt2};
 inline constexpr Scanner llama3_stages[] = {scan::llama3<3>};
 inline constexpr Scanner qwen2_stages[] = {scan::llama3<1>};
+inline constexpr Scanner qwen35_stages[] = {scan::llama3<1, true>};
+inline constexpr Scanner gpt4o_stages[] = {scan::cased<3, true>};
+inline constexpr Scanner tekken_stages[] = {scan::cased<1, false>};
+inline constexpr Scanner deepseek_llm_stages[] = {scan::isolate_run<scan::is_newline, 1>,
+                                                  scan::isolate<scan::maybe_spaced<scan::is_deepseek_letter>>,
+                                                  scan::isolate<scan::maybe_spaced<scan::is_deepseek_punctuation>>,
+                                                  scan::trailing_spaces,
+                                                  scan::isolate_run<scan::is_deepseek_ideograph>,
+                                                  scan::isolate_run<scan::is_number, 1>};
+inline constexpr Scanner deepseek_coder_stages[] = {scan::isolate_run<scan::is_newline, 1>,
+                                                    scan::isolate<scan::maybe_spaced<scan::is_letter>>,
+                                                    scan::isolate<scan::maybe_spaced<scan::is_unicode_punctuation>>,
+                                                    scan::isolate_run<scan::is_deepseek_ideograph>,
+                                                    scan::isolate_run<scan::is_number, 1>};
+inline constexpr Scanner deepseek_v3_stages[] = {scan::isolate_run<scan::is_number, 3>,
+                                                 scan::isolate_run<scan::is_deepseek3_ideograph>, scan::isolate<scan::deepseek3_word>};
+inline constexpr Scanner falcon_stages[] = {scan::isolate_run<scan::is_unicode8_punctuation>, scan::gpt2, scan::number_bytes,
+                                            scan::digit_triples};
+inline constexpr Scanner bloom_stages[] = {scan::isolate<scan::bloom_word>};
 
 struct NamedPreTokenizer {
   std::string_view name;
@@ -94,18 +77,30 @@ inline constexpr NamedPreTokenizer pre_tokenizers[] = {
   {"gpt2", {"gpt-2", gpt2_stages}},
   {"phi-2", {"gpt-2", gpt2_stages}},
   {"olmo", {"gpt-2", gpt2_stages}},
+  {"mpt", {"gpt-2", gpt2_stages}},
   {"smollm", {"smollm", smollm_stages}},
   {"starcoder", {"smollm", smollm_stages}},
   {"refact", {"smollm", smollm_stages}},
   {"command-r", {"smollm", smollm_stages}},
+  {"exaone", {"smollm", smollm_stages}},
   {"llama-bpe", {"llama-bpe", llama3_stages}},
   {"llama3", {"llama-bpe", llama3_stages}},
   {"llama-v3", {"llama-bpe", llama3_stages}},
   {"dbrx", {"llama-bpe", llama3_stages}},
   {"smaug-bpe", {"llama-bpe", llama3_stages}},
+  {"glm4", {"llama-bpe", llama3_stages}},
   {"qwen2", {"qwen2", qwen2_stages}},
   {"deepseek-r1-qwen", {"qwen2", qwen2_stages}},
   {"stablelm2", {"qwen2", qwen2_stages}},
+  {"qwen35", {"qwen35", qwen35_stages}},
+  {"gpt-4o", {"gpt-4o", gpt4o_stages}},
+  {"llama4", {"gpt-4o", gpt4o_stages}},
+  {"tekken", {"tekken", tekken_stages}},
+  {"deepseek-llm", {"deepseek-llm", deepseek_llm_stages}},
+  {"deepseek-coder", {"deepseek-coder", deepseek_coder_stages}},
+  {"deepseek-v3", {"deepseek-v3", deepseek_v3_stages}},
+  {"falcon", {"falcon", falcon_stages}},
+  {"bloom", {"bloom", bloom_stages}},
 };
 
 }  // namespace detail

@@ -6,7 +6,7 @@
 struct Wrong {
   static constexpr diecast::Spec spec = [] {
     diecast::Spec s = right_absolute;
-    s.attention.qk_norm = true;
+    s.attention.qk_norm = diecast::QkNorm::each_head;
     return s;
   }();
 };
