@@ -14,7 +14,7 @@
 
 namespace {
 
-diecast::Engine open(const std::string& path, const diecast::AcceptModel& accept) {
+diecast::Engine engine_of(const std::string& path, const diecast::AcceptModel& accept) {
   diecast::Model model = diecast::open_model(path, accept);
   auto backend = std::make_shared<const diecast::Reference<float>>(model.spec, model.weights);
   auto tokenizer = diecast::make_tokenizer(model.tokenizer);
@@ -51,8 +51,8 @@ void print(const diecast::Engine& engine, const Outcome& outcome) {
 
 int main(int argc, char** argv) try {
   if (argc != 5) throw diecast::Error("usage: two_models FOLDER PROMPT FOLDER PROMPT");
-  const diecast::Engine first = open(argv[1], must_be<configs::tiny_shakespeare>);
-  const diecast::Engine second = open(argv[3], {});
+  const diecast::Engine first = engine_of(argv[1], must_be<configs::tiny_shakespeare>);
+  const diecast::Engine second = engine_of(argv[3], {});
   Outcome of_first, of_second;
   {
     const std::jthread one([&] { ask(first, argv[2], of_first); });

@@ -16,7 +16,7 @@ int main(int argc, char** argv) try {
   auto backend = std::make_shared<const diecast::Reference<float>>(model.spec, model.weights);
   auto tokenizer = diecast::make_tokenizer(model.tokenizer);
   const diecast::Engine engine(std::move(model), std::move(backend), std::move(tokenizer));
-  std::cout << engine.session().generate({.prompt = engine.prompt("ROMEO:\n"), .max_tokens = 14}).text;
+  std::cout << engine.session().generate({.prompt = engine.prompt("ROMEO:\n"), .max_tokens = 13}).text;
 } catch (const diecast::Error& error) {
   std::cerr << error.what() << '\n';
   return 1;
