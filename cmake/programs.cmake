@@ -13,9 +13,8 @@ add_library(diecast_shell STATIC EXCLUDE_FROM_ALL
 target_link_libraries(diecast_shell PUBLIC diecast::hf diecast::reference diecast::identity diecast::sentencepiece CLI11::CLI11 fmt::fmt PRIVATE diecast_warnings)
 target_include_directories(diecast_shell PUBLIC tools/engine)
 
-# diecast_engine(NAME [CONFIG]): the target engine_<name> makes engines/NAME; without a config it takes any model.
-function(diecast_engine name)
-  string(REGEX REPLACE "[^a-z0-9_]" "_" identifier ${name})
+# diecast_engine(IDENTIFIER NAME [HEADER]): the target engine_<identifier> makes engines/NAME; without a config's header it takes any model.
+function(diecast_engine identifier name)
   set(unit ${CMAKE_BINARY_DIR}/engines/${identifier}.cpp)
   if(ARGN)
     file(GENERATE OUTPUT ${unit} CONTENT "#include <shell.hpp>\n#include <${ARGN}>\n
@@ -26,19 +25,33 @@ int main(int argc, char** argv) { return diecast::shell::main({\"any model\", {}
   endif()
   add_executable(engine_${identifier} EXCLUDE_FROM_ALL ${unit})
   target_link_libraries(engine_${identifier} PRIVATE diecast_shell diecast_warnings)
+  target_include_directories(engine_${identifier} PRIVATE ${CMAKE_BINARY_DIR})
   set_target_properties(engine_${identifier} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/engines OUTPUT_NAME ${name})
 endfunction()
 
-diecast_engine(any)
-# A new model is one file in configs/: its engine bears the name that the file says.
-file(GLOB configs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/configs/*.hpp)
-foreach(config ${configs})
-  file(STRINGS ${config} line REGEX "name\\[\\] = \"")
-  string(REGEX REPLACE ".*\"([^\"]+)\".*" "\\1" name "${line}")
-  get_filename_component(file ${config} NAME)
-  diecast_engine(${name} diecast/configs/${file})
+diecast_engine(any any)
+# A new model is one file in configs/, or one that ./cast wrote into the build folder's own configs/: the file's name is the struct's, and its
+# engine bears the name that the file says.
+foreach(folder ${PROJECT_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  file(GLOB configs CONFIGURE_DEPENDS ${folder}/configs/*.hpp)
+  foreach(config ${configs})
+    get_filename_component(identifier ${config} NAME_WLE)
+    file(STRINGS ${config} line REGEX "^ *static constexpr char name\\[\\] = \"[a-z0-9._-]+\";$")
+    string(REGEX REPLACE ".*\"([a-z0-9._-]+)\".*" "\\1" name "${line}")
+    if(NOT identifier MATCHES "^[a-z][a-z0-9_]*$" OR NOT name MATCHES "^[a-z0-9._-]+$")
+      message(FATAL_ERROR "${config}: the file's name must be the struct's (a-z, 0-9, _) and name[] must be made of a-z, 0-9, '.', '_' and '-'")
+    endif()
+    if(TARGET engine_${identifier})
+      continue()  # the project's own wins
+    endif()
+    if(folder STREQUAL PROJECT_SOURCE_DIR)
+      diecast_engine(${identifier} ${name} diecast/configs/${identifier}.hpp)
+    else()
+      diecast_engine(${identifier} ${name} configs/${identifier}.hpp)
+    endif()
+  endforeach()
 endforeach()
 
-add_executable(diecast_tool EXCLUDE_FROM_ALL tools/tool/main.cpp tools/tool/inspect.cpp)
-target_link_libraries(diecast_tool PRIVATE diecast::hf diecast::sentencepiece CLI11::CLI11 fmt::fmt diecast_warnings)
+add_executable(diecast_tool EXCLUDE_FROM_ALL tools/tool/main.cpp tools/tool/inspect.cpp tools/tool/config.cpp tools/tool/embed.cpp)
+target_link_libraries(diecast_tool PRIVATE diecast::hf diecast::identity diecast::sentencepiece CLI11::CLI11 fmt::fmt diecast_warnings)
 set_target_properties(diecast_tool PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/engines)

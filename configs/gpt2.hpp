@@ -1,4 +1,4 @@
-// GPT-2 124M (OpenAI, 2019; MIT): learned absolute positions, LayerNorm with bias, plain MLP. A base model without a chat template.
+// Written by ./cast from a config.json: what the model is.
 #pragma once
 
 #include <diecast/diecast.hpp>
@@ -18,7 +18,7 @@ struct gpt2 {
       .mlp = diecast::PlainMlp{.width = 3072, .activation = diecast::Activation::gelu_tanh, .bias = true},
       .head = diecast::TiedHead{},
   };
-  static constexpr diecast::Format formats[] = {diecast::Format::f32, diecast::Format::f16};
+  static constexpr diecast::Format formats[] = {diecast::Format::f32, diecast::Format::f16, diecast::Format::bf16};
 };
 
 }  // namespace configs

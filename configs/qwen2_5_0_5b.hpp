@@ -1,4 +1,4 @@
-// Qwen2.5 0.5B (Alibaba Cloud, 2024; Apache-2.0): biases on Q, K and V, 14 query and 2 KV heads.
+// Written by ./cast from a config.json: what the model is.
 #pragma once
 
 #include <diecast/diecast.hpp>
@@ -18,7 +18,7 @@ struct qwen2_5_0_5b {
       .mlp = diecast::GatedMlp{.width = 4864, .activation = diecast::Activation::silu},
       .head = diecast::TiedHead{},
   };
-  static constexpr diecast::Format formats[] = {diecast::Format::bf16, diecast::Format::f32};
+  static constexpr diecast::Format formats[] = {diecast::Format::f32, diecast::Format::f16, diecast::Format::bf16};
 };
 
 }  // namespace configs

@@ -23,11 +23,13 @@ built() {
 }
 is_current() { [[ -x $output && -f $stamp && $(<"$stamp") == "$state" ]]; }
 
-# One line for everything that the programs are made of: names, sizes and times of the sources, of the compiler, and of Debian's list of packages.
+# One line for everything that the programs are made of: names, sizes and times of the sources, of the compiler, and of Debian's list of packages;
+# and the config that cast wrote.
 source_state() {
   {
     find "$root" -mindepth 1 \( -name .git -o -path "$root/build" -o -path "$root/tests" -o -path "$root/docs" -o -path "$root/models" \) -prune \
       -o \( -type f -o -type l \) -printf '%P %s %T@\n' | LC_ALL=C sort
+    if [[ -n ${config-} && $target == engine_* ]]; then sha256sum <"$config"; fi
     stat -L -c '%n %s %Y' -- "$(command -v c++)" /var/lib/dpkg/status 2>/dev/null || true
   } | sha256sum
 }

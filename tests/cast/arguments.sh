@@ -42,9 +42,10 @@ expect_own_engine() {  # MODEL
   local engine
   engine=$(tail -n 1 "$lab/err")
   engine=${engine#engine: }
-  if [[ ! $engine -ef $project/build/cast/engines/any ]]; then problem "not the engine for any model: $engine"; fi
-  if [[ $engine == *$'\n'* || ${engine##*/} == *[^a-z0-9._-]* ]]; then problem "an odd name: $engine"; fi
+  if [[ ${engine##*/} != model_* || ! -x $engine ]]; then problem "not an engine of its own: $engine"; fi
+  if [[ $engine == *$'\n'* || ${engine##*/} == *[^a-z0-9_]* || ${engine##*/} == *__* ]]; then problem "an odd name: $engine"; fi
   if [[ ! $engine.model -ef $1 ]]; then problem "$engine.model is not $1"; fi
+  if ! grep -q -x -F "<${engine##*/}>" "$project/build/cast/configs/${engine##*/}.hpp"; then problem "no config of its own"; fi
 }
 if [[ ! $project/build/cast/engines/tiny.model -ef $project/models/tiny ]]; then problem "the engine does not know its model"; fi
 
@@ -61,9 +62,20 @@ mkdir "a folder"; cp "$project/models/tiny/config.json" "a folder"
 cast "a folder/" Hi; expect_status 0; expect_own_engine "$lab/a folder/"
 # Two files of one name do not share an engine's link.
 mkdir other; cp plain.gguf other; cast other/plain.gguf; expect_own_engine "$lab/other/plain.gguf"; cast plain.gguf; expect_own_engine "$lab/plain.gguf"
-if [[ $(find "$project/build/cast/engines" -name 'plain-????????' | wc -l) != 2 ]]; then problem "$(ls "$project/build/cast/engines")"; fi
-# They are all one file, also after it was compiled anew.
-echo 5 >"$project/source.txt"; cast plain.gguf Hi; expect_status 0; expect_own_engine "$lab/plain.gguf"
+if [[ $(find "$project/build/cast/engines" -name 'model_plain_????????' | wc -l) != 2 ]]; then problem "$(ls "$project/build/cast/engines")"; fi
+# Its config is written once, and again when the file has changed.
+rm -f configs; cast plain.gguf Hi; expect_status 0; expect_count configs 0
+echo more >>plain.gguf; cast plain.gguf Hi; expect_status 0; expect_count configs 1; cast plain.gguf Hi; expect_count configs 1
+# What no engine could run is refused in the model tool's last words, before an engine is compiled.
+rm -f compilations; echo "strange.gguf: the architecture 'mamba' is not supported" >refuse; cp toy.gguf strange.gguf
+cast strange.gguf Hi; expect_sentence 2 "cast: strange.gguf: the architecture 'mamba' is not supported"; expect_count compilations 0
+rm refuse; cast strange.gguf Hi; expect_status 0; expect_count compilations 1
+
+# One file with the model inside: it is asked without --model.
+cast --embed; expect_sentence 2 "--embed takes a SOURCE"
+cast --embed tiny Hi; expect_sentence 2 "a folder cannot be put into an engine"
+cast --embed plain.gguf Hi -- --greedy; expect_status 0; expect_out "<run>"$'\n'"<--greedy>"$'\n'"<-->"$'\n'"<Hi>"
+if [[ $(tail -n 1 "$lab/err") != "engine: $project/build/cast/engines/model_plain_"????????-embedded ]]; then problem "stderr ends otherwise: $err"; fi
 # The known folder under another path is the known model.
 cast "$project/models/../models/tiny" Hi; expect_last "engine: $project/build/cast/engines/tiny"
 

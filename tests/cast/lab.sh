@@ -38,11 +38,13 @@ parts $(sha "$lab/parts.gguf") $(stat -c %s "$lab/parts.gguf") parts0==1.0:*/mod
 tiny - - models/tiny Free
 END
 
-# Engines that write what they were given, one argument a line, and end with the status in the file `status`.
+# Engines (and a model tool) that write what they were given, one argument a line, and end with the status in the file `status`.
 cat >"$project/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.22)
 project(lab LANGUAGES NONE)
-foreach(target engine_any engine_toy engine_parts engine_tiny diecast_tool)
+file(GLOB configs CONFIGURE_DEPENDS "${CMAKE_BINARY_DIR}/configs/*.hpp")
+list(TRANSFORM configs REPLACE ".*/(.*)\\.hpp$" "engine_\\1")
+foreach(target engine_any engine_toy engine_parts engine_tiny diecast_tool ${configs})
   string(REPLACE "engine_" "" name ${target})
   set(file "${CMAKE_BINARY_DIR}/engines/${name}")
   add_custom_command(OUTPUT "${file}" DEPENDS source.txt VERBATIM COMMAND sh "${CMAKE_SOURCE_DIR}/compile" "${file}")
@@ -58,6 +60,12 @@ mkdir -p "${1%/*}"
 cat >"$1" <<'ENGINE'
 #!/bin/sh
 for word; do printf '<%s>\n' "$word"; done
+if [ "$1" = config ]; then
+  echo . >>"$LAB/configs"
+  if [ -f "$LAB/refuse" ]; then echo first; cat "$LAB/refuse"; exit 2; fi
+  for word; do printf '<%s>\n' "$word"; done >"$7"
+fi
+if [ "$1" = embed ]; then cp "$3" "$5"; fi
 if [ -f "$LAB/status" ]; then exit "$(cat "$LAB/status")"; fi
 ENGINE
 chmod +x "$1"

@@ -9,8 +9,11 @@
 #include <fmt/core.h>
 
 #include <diecast/files/open.hpp>
+#include <diecast/identity/identity.hpp>
 #include <diecast/reference/reference.hpp>
 #include <diecast/tokens/sentencepiece.hpp>
+
+#include "../cast/embedded.hpp"
 
 namespace diecast::shell {
 
@@ -24,7 +27,12 @@ std::string model_path(const CommonOptions& options) {
 }
 
 Model open_checked(const Compiled& compiled, const CommonOptions& options) {
-  return open_model(model_path(options), [&](const Spec& spec, std::span<const Format> formats) { check_compiled(compiled, spec, formats); });
+  const AcceptModel accept = [&](const Spec& spec, std::span<const Format> formats) { check_compiled(compiled, spec, formats); };
+  std::optional<Gguf> own;
+  if (options.model.empty()) own = cast::embedded_model();
+  Model model = own ? read_gguf(*own, accept) : open_model(model_path(options), accept);
+  check_identity(compiled, model, compiled.identity ? identity_without_weights(model) : Identity{});
+  return model;
 }
 
 int context_tokens(const CommonOptions& options, const Spec& spec) {
@@ -71,13 +79,13 @@ Engine load(const Compiled& compiled, const CommonOptions& options) {
   Model model = open_checked(compiled, options);
   auto tokenizer = make_any_tokenizer(model.tokenizer);
   auto backend = make_backend(options, model);
-  return Engine(std::move(model), std::move(backend), std::move(tokenizer));
+  return Engine(std::move(model), std::move(backend), std::move(tokenizer), compiled.parsed_template);
 }
 
 Engine load_without_backend(const Compiled& compiled, const CommonOptions& options) {
   Model model = open_checked(compiled, options);
   auto tokenizer = make_any_tokenizer(model.tokenizer);
-  return Engine(std::move(model), nullptr, std::move(tokenizer));
+  return Engine(std::move(model), nullptr, std::move(tokenizer), compiled.parsed_template);
 }
 
 PromptText render(const Engine& engine, const std::vector<Message>& messages) { return engine.prompt(messages); }

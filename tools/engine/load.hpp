@@ -15,7 +15,8 @@ namespace diecast::shell {
 // The path of --model, or of the model that cast noted beside the engine.
 std::string model_path(const CommonOptions&);
 
-// The file's model, refused where it is not the compiled one.
+// The model of --model, else the one inside this program, else the one beside it; refused where it is not the compiled one. Of the identity's
+// digests the weights' is left to `verify`: it reads every byte.
 Model open_checked(const Compiled&, const CommonOptions&);
 
 // Tokens of a context, where the user says nothing: the model's, at most 8192.

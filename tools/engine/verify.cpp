@@ -171,6 +171,7 @@ std::vector<Line> check_operations(const Model& model, int threads) {
 int verify(const Compiled& compiled, const CommonOptions& common) {
   const Model model = open_checked(compiled, common);
   const Identity identity = identity_of(model);
+  check_identity(compiled, model, identity);
   std::vector<Line> lines = check_operations(model, thread_count(common));
   lines.push_back(check_model(common, model));
 

@@ -1,4 +1,4 @@
-// The model tool behind ./cast --inspect, --tokenize and --render: what needs a model's files but no engine.
+// The model tool behind ./cast: it inspects, tokenizes, renders, writes configs and embeds: what needs a model's files but no engine.
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -54,6 +54,19 @@ int run(int argc, char** argv) {
   tokenize_command->add_option("model", path, "a .gguf file, which may hold nothing but a vocabulary, or a folder")->required();
   tokenize_command->add_option("text", text, "the text")->required();
   tokenize_command->callback([&] { tokenize(path, text); });
+  ConfigOptions config_options;
+  CLI::App* config_command = app.add_subcommand("config", "the config header of a model, as ./cast compiles it; refuses what no engine could run");
+  config_command->add_option("model", config_options.model, "a .gguf file, a folder, or a config.json alone (spec only)")->required();
+  config_command->add_option("--name", config_options.name, "the engine's name: a-z, 0-9, '.', '_' and '-'")->required();
+  config_command->add_option("--identifier", config_options.identifier, "the struct's name; default: made from --name");
+  config_command->add_option("--output", config_options.output, "a file; default: standard output");
+  config_command->callback([&] { config(config_options); });
+  std::string engine, output;
+  CLI::App* embed_command = app.add_subcommand("embed", "an engine with its model inside");
+  embed_command->add_option("engine", engine, "the program")->required();
+  embed_command->add_option("model", path, "a .gguf file")->required();
+  embed_command->add_option("output", output, "the new program")->required();
+  embed_command->callback([&] { embed(engine, path, output); });
   CLI::App* render_command = app.add_subcommand("render", "what a chat template makes of a context");
   render_command->add_option("template", path, "a Jinja file")->required();
   render_command->add_option("context", text, "a JSON file: messages, tools, add_generation_prompt, bos_token, ...")->required();

@@ -1,4 +1,4 @@
-// The model tool behind ./cast --inspect, --tokenize and --render.
+// The model tool behind ./cast: --inspect, --tokenize, --render, --embed, and the configs of models that nobody wrote one for.
 #pragma once
 
 #include <string>
@@ -7,5 +7,15 @@ namespace diecast::tool {
 
 // What a model file holds: spec, tensors, formats, bytes; a file that no engine could run is shown as far as it can be read.
 void inspect(const std::string& path);
+
+struct ConfigOptions {
+  std::string model, name, identifier, output;
+};
+
+// Writes the model's config header; an Error where no engine could run it.
+void config(const ConfigOptions&);
+
+// A copy of the program `engine` with the GGUF file `model` at its end.
+void embed(const std::string& engine, const std::string& model, const std::string& output);
 
 }  // namespace diecast::tool

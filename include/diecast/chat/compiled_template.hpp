@@ -47,7 +47,7 @@ struct chat_template_is_well_formed {
 
 template <const auto& Source>
 class CompiledTemplate {
-  static constexpr std::string_view text{Source};  // up to the NUL that ends the literal
+  static constexpr std::string_view text{Source, sizeof(Source) - 1};  // without the NUL that ends the literal
   static constexpr auto parsed = parse_template<sizeof(Source) + 8>(text);
   static_assert(chat_template_is_well_formed<parsed.error, parsed.place.line, parsed.place.column>::value);
   static constexpr auto exact = shrink<parsed.nodes.size>(parsed);

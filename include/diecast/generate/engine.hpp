@@ -21,9 +21,12 @@ namespace diecast {
 
 class Engine {
  public:
-  Engine(Model model, std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer)
+  // `parsed`: the template as the compiler parsed it; it is used where it is the file's own text.
+  Engine(Model model, std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer, const std::optional<chat::Tree>& parsed = {})
       : model_(std::move(model)), backend_(std::move(backend)), tokenizer_(std::move(tokenizer)) {
-    if (model_.chat_template) template_.emplace(*model_.chat_template);
+    if (!model_.chat_template) return;
+    if (parsed && parsed->source == *model_.chat_template) template_.emplace(*parsed);
+    else template_.emplace(*model_.chat_template);
   }
 
   const Model& model() const { return model_; }

@@ -39,16 +39,18 @@ class Flatten {
   std::vector<std::size_t> lengths_;
 };
 
-inline std::vector<std::pair<std::string, std::string>> fields_of(const Spec& spec) {
+template <class T>
+std::vector<std::pair<std::string, std::string>> fields_of(const T& value) {
   Flatten visitor;
-  walk(visitor, "", spec);
+  walk(visitor, "", value);
   return visitor.fields;
 }
 
 }  // namespace detail
 
-// One sentence part for each field that differs; empty when the specs are equal.
-inline std::vector<std::string> differences(const Spec& compiled, const Spec& file) {
+// One sentence part for each field that differs; empty when both are equal. T: a Spec, or any other struct that Hana knows.
+template <class T>
+std::vector<std::string> differences(const T& compiled, const T& file) {
   const auto ours = detail::fields_of(compiled);
   const auto theirs = detail::fields_of(file);
   const auto find = [](const auto& fields, const std::string& path) {

@@ -1,5 +1,6 @@
-// The one visitor over a spec, made of Boost.Hana's introspection: comparison, JSON and (later) the writing of configs walk the same fields.
-// A visitor has begin(key, type), end(), leaf(key, value) for int, double, bool and the enums, and absent(key).
+// The one visitor over a spec, made of Boost.Hana's introspection: comparison, JSON and the writing of configs walk the same fields.
+// A visitor has begin(key, type), end(), leaf(key, value) for int, double, bool and the enums, and absent(key); one that also has
+// leaves_out(value, standard) may pass over a field by its value and the one that it has where nothing is said.
 #pragma once
 
 #include <charconv>
@@ -81,7 +82,10 @@ void walk(Visitor& visitor, std::string_view key, const T& value) {
   } else if constexpr (std::is_class_v<T>) {
     visitor.begin(key, detail::Called<T>::name);
     boost::hana::for_each(boost::hana::accessors<T>(), [&](auto accessor) {
-      walk(visitor, std::string_view(boost::hana::to<const char*>(boost::hana::first(accessor))), boost::hana::second(accessor)(value));
+      const auto& member = boost::hana::second(accessor)(value);
+      if constexpr (requires { visitor.leaves_out(member, member); })
+        if (visitor.leaves_out(member, boost::hana::second(accessor)(T{}))) return;
+      walk(visitor, std::string_view(boost::hana::to<const char*>(boost::hana::first(accessor))), member);
     });
     visitor.end();
   } else {
