@@ -1,6 +1,7 @@
 // `chat`: a conversation in the terminal. Each turn the whole conversation goes through the template; the session computes only what is new.
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -19,7 +20,7 @@ namespace diecast::shell {
 
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;  // Ctrl-C while an answer is written ends the answer, not the conversation
+std::atomic<int> interrupted = 0;  // lock-free, so a handler may set it and a thread read it. Ctrl-C while an answer is written ends the answer, not the conversation
 
 void interrupt(int) { interrupted = 1; }
 

@@ -22,10 +22,10 @@ class Waiting {
     if (::isatty(STDERR_FILENO) == 0) return;
     thread_ = std::jthread([what = std::move(what)](std::stop_token over) {
       std::mutex mutex;
-      std::condition_variable_any sleep;
+      std::condition_variable_any ended;
       std::unique_lock lock(mutex);
       int seconds = 0;
-      while (!sleep.wait_for(lock, over, std::chrono::seconds(1), [&] { return over.stop_requested(); })) fmt::print(stderr, "\r{} ({} s)", what, ++seconds);
+      while (!ended.wait_for(lock, over, std::chrono::seconds(1), [&] { return over.stop_requested(); })) fmt::print(stderr, "\r{} ({} s)", what, ++seconds);
       if (seconds > 0) fmt::print(stderr, "\r\x1b[K");
     });
   }
