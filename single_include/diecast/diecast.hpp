@@ -214,8 +214,9 @@ BOOST_HANA_ADAPT_STRUCT(diecast::Spec, hidden, layers, vocab, context, attention
                         residual, embedding_scale, residual_scale, logit_divisor, logit_soft_cap);
 
 // ---- diecast/spec/walk.hpp
-// The one visitor over a spec, made of Boost.Hana's introspection: comparison, JSON and (later) the writing of configs walk the same fields.
-// A visitor has begin(key, type), end(), leaf(key, value) for int, double, bool and the enums, and absent(key).
+// The one visitor over a spec, made of Boost.Hana's introspection: comparison, JSON and the writing of configs walk the same fields.
+// A visitor has begin(key, type), end(), leaf(key, value) for int, double, bool and the enums, and absent(key); one that also has
+// leaves_out(value, standard) may pass over a field by its value and the one that it has where nothing is said.
 
 #include <charconv>
 #include <string_view>
@@ -293,7 +294,10 @@ void walk(Visitor& visitor, std::string_view key, const T& value) {
   } else if constexpr (std::is_class_v<T>) {
     visitor.begin(key, detail::Called<T>::name);
     boost::hana::for_each(boost::hana::accessors<T>(), [&](auto accessor) {
-      walk(visitor, std::string_view(boost::hana::to<const char*>(boost::hana::first(accessor))), boost::hana::second(accessor)(value));
+      const auto& member = boost::hana::second(accessor)(value);
+      if constexpr (requires { visitor.leaves_out(member, member); })
+        if (visitor.leaves_out(member, boost::hana::second(accessor)(T{}))) return;
+      walk(visitor, std::string_view(boost::hana::to<const char*>(boost::hana::first(accessor))), member);
     });
     visitor.end();
   } else {
@@ -467,16 +471,18 @@ class Flatten {
   std::vector<std::size_t> lengths_;
 };
 
-inline std::vector<std::pair<std::string, std::string>> fields_of(const Spec& spec) {
+template <class T>
+std::vector<std::pair<std::string, std::string>> fields_of(const T& value) {
   Flatten visitor;
-  walk(visitor, "", spec);
+  walk(visitor, "", value);
   return visitor.fields;
 }
 
 }  // namespace detail
 
-// One sentence part for each field that differs; empty when the specs are equal.
-inline std::vector<std::string> differences(const Spec& compiled, const Spec& file) {
+// One sentence part for each field that differs; empty when both are equal. T: a Spec, or any other struct that Hana knows.
+template <class T>
+std::vector<std::string> differences(const T& compiled, const T& file) {
   const auto ours = detail::fields_of(compiled);
   const auto theirs = detail::fields_of(file);
   const auto find = [](const auto& fields, const std::string& path) {
@@ -544,11 +550,1658 @@ inline std::string to_json(const Spec& spec) {
 
 }  // namespace diecast
 
+// ---- diecast/chat/node.hpp
+// The syntax tree of a chat template: flat nodes that name each other by index and their text by offsets into the source.
+// Nothing in it owns memory, so one parser fills it at run time and, as a constant, at compile time.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace diecast::chat {
+
+using Index = std::uint32_t;  // 0 is "no node"
+
+enum class NodeKind : std::uint8_t {
+  nothing,
+  // statements, chained by `next`
+  data,          // text [at, at + length)
+  print,         // a: expressions, chained
+  if_,           // a: condition, b: body, c: the rest; op 1: the rest is one `elif`
+  for_,          // a: target, b: iterable and, as its next, the filter; c: body, d: else; op 1: recursive
+  set,           // a: target, b: value
+  set_block,     // a: target, b: filters or 0, c: body
+  macro,         // name; a: parameters, c: body; op: flags below
+  call_block,    // a: call, b: parameters, c: body; op: flags below
+  filter_block,  // b: filters, c: body
+  with,          // a: targets, b: values, c: body
+  generation,    // c: body
+  block,         // name; c: body; op 1: scoped
+  autoescape,    // a: value, c: body
+  break_,
+  continue_,
+  load,  // include, import, from, extends: there is nothing to load from
+  // expressions
+  name,
+  string,   // inside of the quotes; a: the literal that follows, to be appended
+  integer,
+  real,
+  true_,
+  false_,
+  none,
+  list,         // a: items
+  tuple,        // a: items
+  dict,         // a: key, value, key, value, ...
+  attribute,    // name; a: object
+  item,         // a: object, b: index
+  slice,        // a, b, c: start, stop, step or 0
+  call,         // a: callee, b: arguments
+  keyword,      // name; a: value; an argument
+  star,         // a: value; an argument
+  double_star,  // a: value; an argument
+  parameter,    // name; a: default or 0
+  filter,       // name; a: input or 0, b: arguments
+  test,         // name; a: input, b: arguments; op 1: negated
+  not_,
+  negative,
+  positive,
+  and_,     // a, b
+  or_,      // a, b
+  binary,   // op, a, b
+  concat,   // a: operands
+  compare,  // a: first operand, b: `operand` nodes
+  operand,  // op; a
+  condition  // a: test, b: then, c: else or 0
+};
+
+enum class Operator : std::uint8_t { none, add, sub, mul, div, floordiv, mod, pow, eq, ne, lt, le, gt, ge, in, not_in };
+
+// What the body of a macro mentions, and so accepts.
+inline constexpr std::uint8_t uses_varargs = 1;
+inline constexpr std::uint8_t uses_kwargs = 2;
+inline constexpr std::uint8_t uses_caller = 4;
+
+struct Node {
+  NodeKind kind = NodeKind::nothing;
+  std::uint8_t op = 0;
+  std::uint32_t at = 0;      // offset into the source
+  std::uint32_t length = 0;  // of the name or the literal
+  Index a = 0;
+  Index b = 0;
+  Index c = 0;
+  Index d = 0;
+  Index next = 0;
+};
+
+enum class SyntaxError : std::uint8_t {
+  none,
+  unexpected_character,
+  unexpected_token,
+  unexpected_end,
+  unclosed_comment,
+  unclosed_raw,
+  unclosed_string,
+  unbalanced_bracket,
+  bad_escape,
+  bad_number,
+  bad_target,
+  bad_arguments,
+  default_then_no_default,
+  call_expected,
+  chained_test,
+  unknown_tag,
+  stray_end_tag,
+  loop_control_outside,
+  too_deep,
+  too_long
+};
+
+struct Place {
+  std::uint32_t line = 1;
+  std::uint32_t column = 1;  // in bytes
+};
+
+constexpr Place place_of(std::string_view source, std::size_t at) {
+  Place place;
+  for (std::size_t i = 0; i < at && i < source.size(); ++i) {
+    const bool line_break = source[i] == '\n' || (source[i] == '\r' && !(i + 1 < source.size() && source[i + 1] == '\n'));
+    if (line_break) {
+      ++place.line;
+      place.column = 1;
+    } else {
+      ++place.column;
+    }
+  }
+  return place;
+}
+
+struct Diagnosis {
+  SyntaxError kind = SyntaxError::none;
+  std::uint32_t at = 0;
+};
+
+// A parsed template as the interpreter sees it; source and nodes belong to somebody else.
+struct Tree {
+  std::string_view source;
+  const Node* nodes = nullptr;
+  std::size_t size = 0;
+  Index root = 0;  // first statement
+};
+
+// Nodes of a fixed number: for the compiler, first with room to spare, then exact.
+template <std::size_t Capacity>
+struct FixedNodes {
+  std::array<Node, Capacity == 0 ? 1 : Capacity> nodes{};
+  std::size_t size = 0;
+  bool full = false;
+
+  constexpr Index push(const Node& node) {
+    if (size == Capacity) {
+      full = true;
+      return 0;
+    }
+    nodes[size] = node;
+    return static_cast<Index>(size++);
+  }
+  constexpr Node& operator[](Index index) { return nodes[index]; }
+  constexpr const Node& operator[](Index index) const { return nodes[index]; }
+};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/utf8.hpp
+// Code points in UTF-8, as Python counts them: an index, a length, a slice of the template language means code points.
+// A byte that is not valid UTF-8 counts as one character, so no text is out of reach. White space is Python's str.isspace().
+
+namespace diecast::chat {
+
+struct CodePoint {
+  char32_t value;
+  std::uint32_t length;  // in bytes, at least 1
+};
+
+// Invalid bytes come back as 0xDC00 + byte, a lone surrogate, which no valid text contains.
+constexpr CodePoint decode_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto lead = byte(at);
+  if (lead < 0x80) return {lead, 1};
+  const std::uint32_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  const CodePoint invalid{static_cast<char32_t>(0xDC00 + lead), 1};
+  if (lead < 0xC2 || lead > 0xF4 || at + length > text.size()) return invalid;
+  char32_t value = static_cast<char32_t>(lead & (0xFF >> (length + 1)));
+  for (std::uint32_t i = 1; i < length; ++i) {
+    const auto next = byte(at + i);
+    if ((next & 0xC0) != 0x80) return invalid;
+    value = (value << 6) | static_cast<char32_t>(next & 0x3F);
+  }
+  const char32_t least = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000;
+  if (value < least || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) return invalid;
+  return {value, length};
+}
+
+// Where the character that ends before `at` begins.
+constexpr std::size_t previous_start(std::string_view text, std::size_t at) {
+  for (std::size_t back = 2; back <= 4 && back <= at; ++back) {
+    if (decode_at(text, at - back).length == back) return at - back;
+    if ((static_cast<unsigned char>(text[at - back]) & 0xC0) != 0x80) break;
+  }
+  return at - 1;
+}
+
+constexpr std::size_t count_code_points(std::string_view text) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size(); at += decode_at(text, at).length) ++count;
+  return count;
+}
+
+inline void append_utf8(std::string& out, char32_t c) {
+  const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(static_cast<unsigned char>(byte))); };
+  if (c >= 0xDC80 && c <= 0xDCFF) {  // an invalid byte goes back as it came
+    put(c - 0xDC00);
+  } else if (c < 0x80) {
+    put(c);
+  } else if (c < 0x800) {
+    put(0xC0 | (c >> 6));
+    put(0x80 | (c & 0x3F));
+  } else if (c < 0x10000) {
+    put(0xE0 | (c >> 12));
+    put(0x80 | ((c >> 6) & 0x3F));
+    put(0x80 | (c & 0x3F));
+  } else {
+    put(0xF0 | (c >> 18));
+    put(0x80 | ((c >> 12) & 0x3F));
+    put(0x80 | ((c >> 6) & 0x3F));
+    put(0x80 | (c & 0x3F));
+  }
+}
+
+constexpr bool is_space(char32_t c) {
+  if (c < 0x80) return c == ' ' || (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x1F);
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
+         c == 0x205F || c == 0x3000;
+}
+
+constexpr std::size_t skip_space(std::string_view text, std::size_t at, std::size_t end) {
+  while (at < end) {
+    const CodePoint c = decode_at(text, at);
+    if (!is_space(c.value)) break;
+    at += c.length;
+  }
+  return at;
+}
+
+constexpr std::size_t skip_space_back(std::string_view text, std::size_t begin, std::size_t at) {
+  while (at > begin) {
+    const std::size_t before = previous_start(text, at);
+    if (before < begin || !is_space(decode_at(text, before).value)) break;
+    at = before;
+  }
+  return at;
+}
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/lexer.hpp
+// Cuts a template into tokens: text, tags, and the words inside of tags. White space control as HF transformers sets it up:
+// trim_blocks (the line break after a block tag goes) and lstrip_blocks (blanks before a block tag that opens its line go).
+// Written so that the compiler can run it: tokens are offsets, errors are values.
+
+namespace diecast::chat {
+
+enum class TokenKind : std::uint8_t {
+  end,
+  data,
+  print_begin,
+  print_end,
+  block_begin,
+  block_end,
+  name,
+  string,
+  integer,
+  real,
+  plus,
+  minus,
+  star,
+  star_star,
+  slash,
+  slash_slash,
+  percent,
+  tilde,
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  assign,
+  dot,
+  comma,
+  colon,
+  pipe,
+  semicolon,
+  left_paren,
+  right_paren,
+  left_bracket,
+  right_bracket,
+  left_brace,
+  right_brace
+};
+
+// Names that steer an expression. Everything else is known by its letters.
+enum class Word : std::uint8_t { other, and_, or_, not_, in, is, if_, else_, true_, false_, none };
+
+struct Token {
+  TokenKind kind = TokenKind::end;
+  Word word = Word::other;
+  std::uint32_t at = 0;
+  std::uint32_t length = 0;
+};
+
+namespace lexing {
+
+inline constexpr std::uint8_t name_start = 1;
+inline constexpr std::uint8_t digit = 2;
+inline constexpr std::uint8_t blank = 4;
+inline constexpr std::uint8_t wide = 8;  // not ASCII: a letter, or white space by its code point
+
+inline constexpr std::array<std::uint8_t, 256> classes = [] {
+  std::array<std::uint8_t, 256> table{};
+  for (std::size_t c = 0; c < 256; ++c) {
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_') table[c] = name_start;
+    if (c >= 0x80) table[c] = wide;
+    if (c >= '0' && c <= '9') table[c] = digit;
+    if (c == ' ' || (c >= 9 && c <= 13)) table[c] = blank;
+  }
+  return table;
+}();
+
+constexpr std::uint8_t class_of(char c) { return classes[static_cast<unsigned char>(c)]; }
+
+constexpr Word word_of(std::string_view name) {
+  switch (name.size()) {
+    case 2:
+      if (name[0] == 'i') return name[1] == 'f' ? Word::if_ : name[1] == 's' ? Word::is : name[1] == 'n' ? Word::in : Word::other;
+      return name == "or" ? Word::or_ : Word::other;
+    case 3: return name == "and" ? Word::and_ : name == "not" ? Word::not_ : Word::other;
+    case 4:
+      switch (name[0]) {
+        case 't':
+        case 'T': return name.substr(1) == "rue" ? Word::true_ : Word::other;
+        case 'n':
+        case 'N': return name.substr(1) == "one" ? Word::none : Word::other;
+        default: return name == "else" ? Word::else_ : Word::other;
+      }
+    case 5: return (name[0] == 'f' || name[0] == 'F') && name.substr(1) == "alse" ? Word::false_ : Word::other;
+    default: return Word::other;
+  }
+}
+
+constexpr bool is_break(char c) { return c == '\n' || c == '\r'; }
+
+}  // namespace lexing
+
+class Lexer {
+ public:
+  constexpr explicit Lexer(std::string_view source) : source_(source), end_(source.size()) {
+    // One line break at the very end belongs to the file, not to the template.
+    if (end_ > 0 && source_[end_ - 1] == '\n') --end_;
+    if (end_ > 0 && source_[end_ - 1] == '\r') --end_;
+  }
+
+  constexpr Token next() {
+    if (failed()) return token(TokenKind::end, end_, 0);
+    return inside_ == Inside::text ? text_token() : tag_token();
+  }
+
+  constexpr bool failed() const { return diagnosis_.kind != SyntaxError::none; }
+  constexpr const Diagnosis& diagnosis() const { return diagnosis_; }
+  constexpr void fail(SyntaxError kind, std::size_t at) {
+    if (!failed()) diagnosis_ = {kind, static_cast<std::uint32_t>(at)};
+  }
+
+ private:
+  enum class Inside : std::uint8_t { text, print, block };
+
+  constexpr Token token(TokenKind kind, std::size_t at, std::size_t length) const {
+    return {kind, Word::other, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(length)};
+  }
+
+  constexpr bool has(std::size_t at, char first, char second) const {
+    return at + 1 < end_ && source_[at] == first && source_[at + 1] == second;
+  }
+
+  // --- outside of tags -----------------------------------------------------------------------------------------------
+
+  constexpr std::size_t find_tag(std::size_t from) const {
+    const std::string_view text = source_.substr(0, end_);
+    for (std::size_t at = from;; ++at) {
+      at = text.find('{', at);
+      if (at == std::string_view::npos || at + 1 >= end_) return end_;
+      const char c = text[at + 1];
+      if (c == '{' || c == '%' || c == '#') return at;
+    }
+  }
+
+  // The text before a tag, cut as the tag's sign and lstrip_blocks ask.
+  constexpr std::size_t text_end(std::size_t begin, std::size_t tag, char sign, bool is_print) const {
+    if (sign == '-') return skip_space_back(source_, begin, tag);
+    if (sign == '+' || is_print) return tag;
+    std::size_t line = tag;
+    while (line > begin && !lexing::is_break(source_[line - 1])) {
+      const std::size_t before = previous_start(source_, line);
+      if (!is_space(decode_at(source_, before).value)) return tag;
+      line = before;
+    }
+    const bool opens_line = line > begin || begin == 0 || lexing::is_break(source_[begin - 1]);
+    return opens_line ? line : tag;
+  }
+
+  constexpr std::size_t skip_break(std::size_t at) const {
+    if (has(at, '\r', '\n')) return at + 2;
+    return at < end_ && lexing::is_break(source_[at]) ? at + 1 : at;
+  }
+
+  // After `%}` or `#}` with the sign that stood before it.
+  constexpr std::size_t after_block(std::size_t at, char sign) const {
+    return sign == '-' ? skip_space(source_, at, end_) : sign == '+' ? at : skip_break(at);
+  }
+
+  constexpr char sign_at(std::size_t at) const {
+    return at < end_ && (source_[at] == '-' || source_[at] == '+') ? source_[at] : '\0';
+  }
+
+  constexpr Token text_token() {
+    while (true) {
+      if (at_ >= end_) return token(TokenKind::end, end_, 0);
+      const std::size_t begin = at_;
+      const std::size_t tag = find_tag(begin);
+      if (tag == end_) {
+        at_ = end_;
+        return token(TokenKind::data, begin, end_ - begin);
+      }
+      const char kind = source_[tag + 1];
+      const char sign = sign_at(tag + 2);
+      const std::size_t stop = text_end(begin, tag, sign, kind == '{');
+      if (stop > begin) {
+        at_ = tag;  // the tag is met again with nothing before it
+        return token(TokenKind::data, begin, stop - begin);
+      }
+      const std::size_t body = tag + 2 + (sign != '\0' ? 1 : 0);
+      if (kind == '#') {
+        if (!skip_comment(tag, body)) return token(TokenKind::end, end_, 0);
+        continue;
+      }
+      if (kind == '%') {
+        const std::size_t raw = raw_begin(body);
+        if (raw != 0) {
+          const Token text = raw_token(tag, raw);
+          if (text.length != 0 || failed()) return text;
+          continue;
+        }
+      }
+      inside_ = kind == '{' ? Inside::print : Inside::block;
+      depth_ = 0;
+      at_ = body;
+      return token(kind == '{' ? TokenKind::print_begin : TokenKind::block_begin, tag, 2);
+    }
+  }
+
+  constexpr bool skip_comment(std::size_t tag, std::size_t body) {
+    for (std::size_t at = body;; ++at) {
+      at = source_.substr(0, end_).find('#', at);
+      if (at == std::string_view::npos) break;
+      if (!has(at, '#', '}')) continue;
+      at_ = after_block(at + 2, at > body ? sign_at(at - 1) : '\0');
+      return true;
+    }
+    fail(SyntaxError::unclosed_comment, tag);
+    return false;
+  }
+
+  // `raw %}` at `at`: where its text begins; 0 when it is another tag.
+  constexpr std::size_t raw_begin(std::size_t at) const {
+    at = skip_space(source_, at, end_);
+    if (at + 3 > end_ || source_.substr(at, 3) != "raw") return 0;
+    at = skip_space(source_, at + 3, end_);
+    if (has(at, '%', '}')) return at + 2;
+    if (sign_at(at) == '-' && has(at + 1, '%', '}')) return skip_space(source_, at + 3, end_);
+    return 0;
+  }
+
+  constexpr Token raw_token(std::size_t tag, std::size_t begin) {
+    for (std::size_t at = begin;; ++at) {
+      at = source_.substr(0, end_).find('{', at);
+      if (at == std::string_view::npos) break;
+      if (!has(at, '{', '%')) continue;
+      const char sign = sign_at(at + 2);
+      std::size_t word = skip_space(source_, at + 2 + (sign != '\0' ? 1 : 0), end_);
+      if (word + 6 > end_ || source_.substr(word, 6) != "endraw") continue;
+      word = skip_space(source_, word + 6, end_);
+      const char end_sign = sign_at(word);
+      if (end_sign != '\0') ++word;
+      if (!has(word, '%', '}')) continue;
+      const std::size_t stop = text_end(begin, at, sign, false);
+      at_ = after_block(word + 2, end_sign);
+      return token(TokenKind::data, begin, stop - begin);
+    }
+    fail(SyntaxError::unclosed_raw, tag);
+    return token(TokenKind::end, end_, 0);
+  }
+
+  // --- inside of tags ------------------------------------------------------------------------------------------------
+
+  constexpr Token tag_token() {
+    while (at_ < end_ && (lexing::class_of(source_[at_]) == lexing::blank || wide_space(at_))) at_ += decode_at(source_, at_).length;
+    if (at_ >= end_) {
+      fail(SyntaxError::unexpected_end, end_);
+      return token(TokenKind::end, end_, 0);
+    }
+    const char c = source_[at_];
+    const std::uint8_t kind = lexing::class_of(c);
+    if ((kind & (lexing::name_start | lexing::wide)) != 0) return name_token();
+    if (kind == lexing::digit) return number_token();
+    if (c == '\'' || c == '"') return string_token(c);
+    if (depth_ == 0) {
+      const std::size_t close = at_ + (c == '-' || (c == '+' && inside_ == Inside::block) ? 1 : 0);
+      if (inside_ == Inside::print ? has(close, '}', '}') : has(close, '%', '}')) return close_tag(c, close);
+    }
+    return operator_token(c);
+  }
+
+  constexpr Token close_tag(char sign, std::size_t close) {
+    const bool is_print = inside_ == Inside::print;
+    const Token result = token(is_print ? TokenKind::print_end : TokenKind::block_end, at_, close + 2 - at_);
+    at_ = is_print && sign != '-' ? close + 2 : after_block(close + 2, sign);
+    inside_ = Inside::text;
+    return result;
+  }
+
+  constexpr bool wide_space(std::size_t at) const {
+    return lexing::class_of(source_[at]) == lexing::wide && is_space(decode_at(source_, at).value);
+  }
+
+  constexpr Token name_token() {
+    const std::size_t begin = at_;
+    constexpr std::uint8_t letter = lexing::name_start | lexing::digit | lexing::wide;
+    while (at_ < end_ && (lexing::class_of(source_[at_]) & letter) != 0 && !wide_space(at_)) ++at_;
+    Token result = token(TokenKind::name, begin, at_ - begin);
+    if (result.length <= 5) result.word = lexing::word_of(source_.substr(begin, at_ - begin));
+    return result;
+  }
+
+  constexpr bool digit_at(std::size_t at) const { return at < end_ && lexing::class_of(source_[at]) == lexing::digit; }
+
+  // Digits with single underscores between them.
+  constexpr std::size_t skip_digits(std::size_t at) const {
+    while (digit_at(at) || (at < end_ && source_[at] == '_' && digit_at(at + 1))) ++at;
+    return at;
+  }
+
+  constexpr bool radix_digit(std::size_t at, int radix) const {
+    if (at >= end_) return false;
+    const char c = source_[at];
+    if (radix == 16) return digit_at(at) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    return c >= '0' && c < '0' + radix;
+  }
+
+  constexpr Token number_token() {
+    const std::size_t begin = at_;
+    if (source_[begin] == '0' && begin + 1 < end_) {
+      const char c = source_[begin + 1];
+      const int radix = c == 'x' || c == 'X' ? 16 : c == 'o' || c == 'O' ? 8 : c == 'b' || c == 'B' ? 2 : 0;
+      if (radix != 0) {
+        std::size_t at = begin + 2;
+        while (radix_digit(at, radix) || (at < end_ && source_[at] == '_' && radix_digit(at + 1, radix))) ++at;
+        if (at > begin + 2) {
+          at_ = at;
+          return token(TokenKind::integer, begin, at - begin);
+        }
+      }
+    }
+    const std::size_t whole = skip_digits(begin);
+    if (begin == 0 || source_[begin - 1] != '.') {  // `x.1.2` are two subscripts
+      std::size_t at = whole;
+      bool real = false;
+      if (at < end_ && source_[at] == '.' && digit_at(at + 1)) {
+        at = skip_digits(at + 1);
+        real = true;
+      }
+      if (at < end_ && (source_[at] == 'e' || source_[at] == 'E')) {
+        const std::size_t exponent = at + 1 + (sign_at(at + 1) != '\0' ? 1 : 0);
+        if (digit_at(exponent)) {
+          at = skip_digits(exponent);
+          real = true;
+        }
+      }
+      if (real) {
+        at_ = at;
+        return token(TokenKind::real, begin, at - begin);
+      }
+    }
+    if (source_[begin] == '0') {  // only zeros may follow a zero
+      for (std::size_t i = begin; i < whole; ++i) {
+        if (source_[i] != '0' && source_[i] != '_') {
+          fail(SyntaxError::bad_number, begin);
+          break;
+        }
+      }
+    }
+    at_ = whole;
+    return token(TokenKind::integer, begin, whole - begin);
+  }
+
+  constexpr Token string_token(char quote) {
+    const std::size_t begin = at_ + 1;
+    for (std::size_t at = begin; at < end_; ++at) {
+      const char c = source_[at];
+      if (c == quote) {
+        at_ = at + 1;
+        return token(TokenKind::string, begin, at - begin);
+      }
+      if (c == '\\') {
+        if (!escape_is_good(at + 1)) {
+          fail(SyntaxError::bad_escape, at);
+          break;
+        }
+        ++at;
+      }
+    }
+    fail(SyntaxError::unclosed_string, at_);
+    return token(TokenKind::end, end_, 0);
+  }
+
+  constexpr bool escape_is_good(std::size_t at) const {
+    if (at >= end_) return true;  // the string is unclosed, which is the better thing to say
+    const char c = source_[at];
+    if (c == 'N') return false;  // characters by name
+    const std::size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
+    std::uint32_t value = 0;
+    for (std::size_t i = 1; i <= digits; ++i) {
+      if (!radix_digit(at + i, 16)) return false;
+      const char d = source_[at + i];
+      value = value * 16 + static_cast<std::uint32_t>(d <= '9' ? d - '0' : (d | 0x20) - 'a' + 10);
+    }
+    return value <= 0x10FFFF;
+  }
+
+  constexpr Token operator_token(char c) {
+    const std::size_t at = at_;
+    const char d = at + 1 < end_ ? source_[at + 1] : '\0';
+    const auto two = [&](TokenKind kind) {
+      at_ = at + 2;
+      return token(kind, at, 2);
+    };
+    const auto one = [&](TokenKind kind) {
+      at_ = at + 1;
+      return token(kind, at, 1);
+    };
+    switch (c) {
+      case '+': return one(TokenKind::plus);
+      case '-': return one(TokenKind::minus);
+      case '*': return d == '*' ? two(TokenKind::star_star) : one(TokenKind::star);
+      case '/': return d == '/' ? two(TokenKind::slash_slash) : one(TokenKind::slash);
+      case '%': return one(TokenKind::percent);
+      case '~': return one(TokenKind::tilde);
+      case '=': return d == '=' ? two(TokenKind::equal) : one(TokenKind::assign);
+      case '!':
+        if (d == '=') return two(TokenKind::not_equal);
+        break;
+      case '<': return d == '=' ? two(TokenKind::less_equal) : one(TokenKind::less);
+      case '>': return d == '=' ? two(TokenKind::greater_equal) : one(TokenKind::greater);
+      case '.': return one(TokenKind::dot);
+      case ',': return one(TokenKind::comma);
+      case ':': return one(TokenKind::colon);
+      case '|': return one(TokenKind::pipe);
+      case ';': return one(TokenKind::semicolon);
+      case '(':
+      case '[':
+      case '{': return open_bracket(c);
+      case ')':
+      case ']':
+      case '}': return close_bracket(c);
+      default: break;
+    }
+    fail(SyntaxError::unexpected_character, at);
+    return token(TokenKind::end, end_, 0);
+  }
+
+  constexpr Token open_bracket(char c) {
+    if (depth_ == max_brackets) {
+      fail(SyntaxError::too_deep, at_);
+      return token(TokenKind::end, end_, 0);
+    }
+    brackets_[depth_++] = c;
+    return token(c == '(' ? TokenKind::left_paren : c == '[' ? TokenKind::left_bracket : TokenKind::left_brace, at_++, 1);
+  }
+
+  constexpr Token close_bracket(char c) {
+    const char open = c == ')' ? '(' : c == ']' ? '[' : '{';
+    if (depth_ == 0 || brackets_[depth_ - 1] != open) {
+      fail(SyntaxError::unbalanced_bracket, at_);
+      return token(TokenKind::end, end_, 0);
+    }
+    --depth_;
+    return token(c == ')' ? TokenKind::right_paren : c == ']' ? TokenKind::right_bracket : TokenKind::right_brace, at_++, 1);
+  }
+
+  static constexpr std::size_t max_brackets = 64;
+
+  std::string_view source_;
+  std::size_t end_;
+  std::size_t at_ = 0;
+  Inside inside_ = Inside::text;
+  std::size_t depth_ = 0;
+  std::array<char, max_brackets> brackets_{};
+  Diagnosis diagnosis_;
+};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/expression_parser.hpp
+// Tokens to the tree of an expression, by precedence. The statements of parser.hpp are built on it.
+// The compiler can run it: `Nodes` is a growing vector at run time, a fixed array for constants.
+// After the first error the lexer gives only `end`, so every loop here ends by itself.
+
+namespace diecast::chat {
+
+// A list of nodes while it is being built.
+template <class Nodes>
+struct Chain {
+  Nodes& nodes;
+  Index first = 0;
+  Index last = 0;
+
+  constexpr void add(Index node) {
+    if (node == 0) return;
+    if (first == 0) {
+      first = node;
+    } else {
+      nodes[last].next = node;
+    }
+    last = node;
+    while (nodes[last].next != 0) last = nodes[last].next;
+  }
+};
+
+template <class Nodes>
+class ExpressionParser {
+ public:
+  constexpr ExpressionParser(std::string_view source, Nodes& nodes) : source_(source), nodes_(nodes), lexer_(source) {
+    nodes_.push(Node{});  // index 0 is "no node"
+  }
+
+  constexpr const Diagnosis& diagnosis() const { return lexer_.diagnosis(); }
+
+ protected:
+  // --- tokens --------------------------------------------------------------------------------------------------------
+
+  constexpr std::string_view text(const Token& token) const { return source_.substr(token.at, token.length); }
+
+  constexpr Token take() {
+    const Token taken = token_;
+    if (ahead_full_) {
+      token_ = ahead_;
+      ahead_full_ = false;
+    } else {
+      token_ = lexer_.next();
+    }
+    return taken;
+  }
+
+  constexpr const Token& look() {
+    if (!ahead_full_) {
+      ahead_ = lexer_.next();
+      ahead_full_ = true;
+    }
+    return ahead_;
+  }
+
+  constexpr Index fail(SyntaxError kind, std::size_t at) {
+    lexer_.fail(kind, at);
+    token_ = Token{TokenKind::end, Word::other, static_cast<std::uint32_t>(source_.size()), 0};
+    ahead_full_ = false;
+    return 0;
+  }
+
+  constexpr Index unexpected() {
+    return fail(token_.kind == TokenKind::end ? SyntaxError::unexpected_end : SyntaxError::unexpected_token, token_.at);
+  }
+
+  constexpr bool is(TokenKind kind) const { return token_.kind == kind; }
+  constexpr bool is(Word word) const { return token_.word == word; }
+  constexpr bool is_name(std::string_view name) const { return token_.kind == TokenKind::name && text(token_) == name; }
+
+  constexpr bool skip(TokenKind kind) {
+    if (token_.kind != kind) return false;
+    take();
+    return true;
+  }
+  constexpr bool skip_name(std::string_view name) {
+    if (!is_name(name)) return false;
+    take();
+    return true;
+  }
+
+  constexpr Token expect(TokenKind kind) {
+    if (token_.kind != kind) unexpected();
+    return token_.kind == kind ? take() : token_;
+  }
+
+  constexpr Index add(NodeKind kind, const Token& token, Index a = 0, Index b = 0, Index c = 0) {
+    if (lexer_.failed()) return 0;
+    Node node;
+    node.kind = kind;
+    node.at = token.at;
+    node.length = token.length;
+    node.a = a;
+    node.b = b;
+    node.c = c;
+    const Index index = nodes_.push(node);
+    if (index == 0) return fail(SyntaxError::too_long, token.at);
+    return index;
+  }
+
+  // Nesting is bounded here, since the parser is recursive and the text is somebody else's.
+  class Deeper {
+   public:
+    constexpr explicit Deeper(ExpressionParser& parser) : parser_(parser) {
+      if (++parser_.depth_ > max_depth) parser_.fail(SyntaxError::too_deep, parser_.token_.at);
+    }
+    constexpr ~Deeper() { --parser_.depth_; }
+    Deeper(const Deeper&) = delete;
+    Deeper& operator=(const Deeper&) = delete;
+
+   private:
+    ExpressionParser& parser_;
+  };
+
+  // --- expressions ---------------------------------------------------------------------------------------------------
+
+  // `a` or `a, b`: with commas it is a tuple, also without parentheses.
+  constexpr Index tuple_or_one(bool with_condition, bool ends_at_recursive = false) {
+    const Token begin = token_;
+    Chain<Nodes> chain{nodes_};
+    bool is_tuple = false;
+    while (!lexer_.failed()) {
+      if (is(TokenKind::print_end) || is(TokenKind::block_end) || is(TokenKind::right_paren)) break;
+      if (ends_at_recursive && is_name("recursive")) break;
+      chain.add(with_condition ? expression() : binary(1));
+      if (!skip(TokenKind::comma)) break;
+      is_tuple = true;
+    }
+    if (is_tuple) return add(NodeKind::tuple, begin, chain.first);
+    if (chain.first == 0) return unexpected();
+    return chain.first;
+  }
+
+  constexpr Index expression() {
+    Deeper deeper(*this);
+    Index value = binary(1);
+    while (is(Word::if_) && is(TokenKind::name)) {
+      const Token begin = take();
+      const Index test = binary(1);
+      Index otherwise = 0;
+      if (is(Word::else_)) {
+        take();
+        otherwise = expression();
+      }
+      value = add(NodeKind::condition, begin, test, value, otherwise);
+    }
+    return value;
+  }
+
+  struct Infix {
+    int level = 0;  // 1 or, 2 and, (3 not), 4 comparison, 5 + -, 6 ~, 7 * / // %, 8 **
+    Operator op = Operator::none;
+  };
+
+  constexpr Infix infix() {
+    switch (token_.kind) {
+      case TokenKind::name:
+        switch (token_.word) {
+          case Word::or_: return {1};
+          case Word::and_: return {2};
+          case Word::in: return {4, Operator::in};
+          case Word::not_: return look().word == Word::in ? Infix{4, Operator::not_in} : Infix{};
+          default: return {};
+        }
+      case TokenKind::equal: return {4, Operator::eq};
+      case TokenKind::not_equal: return {4, Operator::ne};
+      case TokenKind::less: return {4, Operator::lt};
+      case TokenKind::less_equal: return {4, Operator::le};
+      case TokenKind::greater: return {4, Operator::gt};
+      case TokenKind::greater_equal: return {4, Operator::ge};
+      case TokenKind::plus: return {5, Operator::add};
+      case TokenKind::minus: return {5, Operator::sub};
+      case TokenKind::tilde: return {6};
+      case TokenKind::star: return {7, Operator::mul};
+      case TokenKind::slash: return {7, Operator::div};
+      case TokenKind::slash_slash: return {7, Operator::floordiv};
+      case TokenKind::percent: return {7, Operator::mod};
+      case TokenKind::star_star: return {8, Operator::pow};
+      default: return {};
+    }
+  }
+
+  constexpr Index binary(int lowest) {
+    Deeper deeper(*this);
+    Index left = 0;
+    if (is(Word::not_) && lowest <= 3) {
+      const Token begin = take();
+      const Index operand = binary(3);
+      left = add(NodeKind::not_, begin, operand);
+    } else {
+      left = unary(true);
+    }
+    while (true) {
+      const Infix next = infix();
+      if (next.level < lowest || next.level == 0) return left;
+      const Token begin = token_;
+      if (next.level == 4) {
+        left = comparison(begin, left);
+      } else if (next.level == 6) {
+        Chain<Nodes> chain{nodes_};
+        chain.add(left);
+        while (skip(TokenKind::tilde)) chain.add(binary(7));
+        left = add(NodeKind::concat, begin, chain.first);
+      } else {
+        take();
+        const Index right = binary(next.level + 1);
+        const NodeKind kind = next.level == 1 ? NodeKind::or_ : next.level == 2 ? NodeKind::and_ : NodeKind::binary;
+        left = add(kind, begin, left, right);
+        if (left != 0) nodes_[left].op = static_cast<std::uint8_t>(next.op);
+      }
+      if (left == 0) return 0;
+    }
+  }
+
+  constexpr Index comparison(const Token& begin, Index first) {
+    Chain<Nodes> chain{nodes_};
+    while (true) {
+      const Infix next = infix();
+      if (next.level != 4) break;
+      const Token at = take();
+      if (next.op == Operator::not_in) take();
+      const Index right = binary(5);
+      const Index operand = add(NodeKind::operand, at, right);
+      if (operand == 0) return 0;
+      nodes_[operand].op = static_cast<std::uint8_t>(next.op);
+      chain.add(operand);
+    }
+    return add(NodeKind::compare, begin, first, chain.first);
+  }
+
+  constexpr Index unary(bool with_filter) {
+    Index node = 0;
+    if (is(TokenKind::minus) || is(TokenKind::plus)) {
+      Deeper deeper(*this);
+      const Token sign = take();
+      const Index operand = unary(false);
+      node = add(sign.kind == TokenKind::minus ? NodeKind::negative : NodeKind::positive, sign, operand);
+    } else {
+      node = primary();
+    }
+    return postfix(node, with_filter);
+  }
+
+  constexpr Index postfix(Index node, bool with_filter) {
+    while (node != 0) {
+      switch (token_.kind) {
+        case TokenKind::dot: node = dotted(node); break;
+        case TokenKind::left_bracket: node = subscript(node); break;
+        case TokenKind::left_paren: {
+          const Token begin = token_;
+          const Index arguments = call_arguments();
+          node = add(NodeKind::call, begin, node, arguments);
+          break;
+        }
+        case TokenKind::pipe:
+          if (!with_filter) return node;
+          node = filter_chain(node);
+          if (is(TokenKind::dot) || is(TokenKind::left_bracket)) return node;  // these do not follow a filter
+          break;
+        case TokenKind::name:
+          if (!with_filter || !is(Word::is)) return node;
+          node = test(node);
+          if (is(TokenKind::dot) || is(TokenKind::left_bracket)) return node;
+          break;
+        default: return node;
+      }
+    }
+    return node;
+  }
+
+  constexpr Index dotted(Index object) {
+    take();
+    if (is(TokenKind::name)) {
+      const Token name = take();
+      return add(NodeKind::attribute, name, object);
+    }
+    if (!is(TokenKind::integer)) return unexpected();
+    const Token number = take();
+    const Index index = add(NodeKind::integer, number);
+    return add(NodeKind::item, number, object, index);
+  }
+
+  constexpr Index subscript(Index object) {
+    const Token begin = take();
+    Chain<Nodes> chain{nodes_};
+    bool is_tuple = false;
+    while (!is(TokenKind::right_bracket) && !lexer_.failed()) {
+      if (chain.first != 0) {
+        expect(TokenKind::comma);
+        is_tuple = true;
+      }
+      chain.add(subscribed());
+    }
+    expect(TokenKind::right_bracket);
+    const Index index = is_tuple || chain.first == 0 ? add(NodeKind::tuple, begin, chain.first) : chain.first;
+    return add(NodeKind::item, begin, object, index);
+  }
+
+  constexpr Index subscribed() {
+    const Token begin = token_;
+    Index start = 0;
+    if (!is(TokenKind::colon)) {
+      start = expression();
+      if (!is(TokenKind::colon)) return start;
+    }
+    take();
+    const auto bound = [&]() -> Index {
+      if (is(TokenKind::colon) || is(TokenKind::right_bracket) || is(TokenKind::comma)) return 0;
+      return expression();
+    };
+    const Index stop = bound();
+    const Index step = skip(TokenKind::colon) ? bound() : 0;
+    return add(NodeKind::slice, begin, start, stop, step);
+  }
+
+  constexpr Index call_arguments() {
+    const Token begin = expect(TokenKind::left_paren);
+    Chain<Nodes> chain{nodes_};
+    bool keywords = false;
+    bool star = false;
+    bool double_star = false;
+    while (!is(TokenKind::right_paren) && !lexer_.failed()) {
+      if (chain.first != 0) {
+        expect(TokenKind::comma);
+        if (is(TokenKind::right_paren)) break;
+      }
+      const Token at = token_;
+      if (skip(TokenKind::star)) {
+        if (star || double_star) return fail(SyntaxError::bad_arguments, at.at);
+        star = true;
+        const Index value = expression();
+        chain.add(add(NodeKind::star, at, value));
+      } else if (skip(TokenKind::star_star)) {
+        if (double_star) return fail(SyntaxError::bad_arguments, at.at);
+        double_star = true;
+        const Index value = expression();
+        chain.add(add(NodeKind::double_star, at, value));
+      } else if (is(TokenKind::name) && look().kind == TokenKind::assign) {
+        if (double_star) return fail(SyntaxError::bad_arguments, at.at);
+        keywords = true;
+        take();
+        take();
+        const Index value = expression();
+        chain.add(add(NodeKind::keyword, at, value));
+      } else {
+        if (star || double_star || keywords) return fail(SyntaxError::bad_arguments, begin.at);
+        chain.add(expression());
+      }
+    }
+    expect(TokenKind::right_paren);
+    return chain.first;
+  }
+
+  constexpr Index filter_chain(Index node) {
+    while (skip(TokenKind::pipe)) node = one_filter(node);
+    return node;
+  }
+
+  constexpr Index one_filter(Index input) {
+    const Token name = expect(TokenKind::name);
+    const Index arguments = is(TokenKind::left_paren) ? call_arguments() : 0;
+    return add(NodeKind::filter, name, input, arguments);
+  }
+
+  constexpr bool starts_test_argument() const {
+    switch (token_.kind) {
+      case TokenKind::name: return !is(Word::else_) && !is(Word::or_) && !is(Word::and_) && !is(Word::if_) && !is(Word::not_);
+      case TokenKind::string:
+      case TokenKind::integer:
+      case TokenKind::real:
+      case TokenKind::left_bracket:
+      case TokenKind::left_brace: return true;
+      default: return false;
+    }
+  }
+
+  constexpr Index test(Index input) {
+    take();
+    const bool negated = is(Word::not_);
+    if (negated) take();
+    const Token name = expect(TokenKind::name);
+    Index arguments = 0;
+    if (is(TokenKind::left_paren)) {
+      arguments = call_arguments();
+    } else if (starts_test_argument()) {
+      if (is(Word::is)) return fail(SyntaxError::chained_test, token_.at);
+      arguments = postfix(primary(), false);
+    }
+    const Index node = add(NodeKind::test, name, input, arguments);
+    if (node != 0) nodes_[node].op = negated ? 1 : 0;
+    return node;
+  }
+
+  constexpr Index primary() {
+    switch (token_.kind) {
+      case TokenKind::name: return named();
+      case TokenKind::string: {
+        const Token first = take();
+        const Index node = add(NodeKind::string, first);
+        Index last = node;
+        while (is(TokenKind::string) && !lexer_.failed()) {
+          const Token part = take();
+          const Index more = add(NodeKind::string, part);
+          if (more == 0) return 0;
+          nodes_[last].a = more;
+          last = more;
+        }
+        return node;
+      }
+      case TokenKind::integer: return add(NodeKind::integer, take());
+      case TokenKind::real: return add(NodeKind::real, take());
+      case TokenKind::left_paren: return parenthesised();
+      case TokenKind::left_bracket: return list();
+      case TokenKind::left_brace: return dict();
+      default: return unexpected();
+    }
+  }
+
+  constexpr Index named() {
+    switch (token_.word) {
+      case Word::true_: return add(NodeKind::true_, take());
+      case Word::false_: return add(NodeKind::false_, take());
+      case Word::none: return add(NodeKind::none, take());
+      case Word::other: break;
+      default: return unexpected();
+    }
+    const Token name = take();
+    if (name.length == 6 || name.length == 7) {
+      const std::string_view word = text(name);
+      if (word == "kwargs") uses_ = static_cast<std::uint8_t>(uses_ | uses_kwargs);
+      if (word == "varargs") uses_ = static_cast<std::uint8_t>(uses_ | uses_varargs);
+      if (word == "caller") uses_ = static_cast<std::uint8_t>(uses_ | uses_caller);
+    }
+    return add(NodeKind::name, name);
+  }
+
+  constexpr Index parenthesised() {
+    const Token begin = take();
+    Index value = 0;
+    if (is(TokenKind::right_paren)) {
+      value = add(NodeKind::tuple, begin);
+    } else {
+      value = tuple_or_one(true);
+    }
+    expect(TokenKind::right_paren);
+    return value;
+  }
+
+  constexpr Index list() {
+    const Token begin = take();
+    Chain<Nodes> chain{nodes_};
+    while (!is(TokenKind::right_bracket) && !lexer_.failed()) {
+      chain.add(expression());
+      if (!skip(TokenKind::comma)) break;
+    }
+    expect(TokenKind::right_bracket);
+    return add(NodeKind::list, begin, chain.first);
+  }
+
+  constexpr Index dict() {
+    const Token begin = take();
+    Chain<Nodes> chain{nodes_};
+    while (!is(TokenKind::right_brace) && !lexer_.failed()) {
+      chain.add(expression());
+      expect(TokenKind::colon);
+      chain.add(expression());
+      if (!skip(TokenKind::comma)) break;
+    }
+    expect(TokenKind::right_brace);
+    return add(NodeKind::dict, begin, chain.first);
+  }
+
+  static constexpr int max_depth = 100;
+
+  std::string_view source_;
+  Nodes& nodes_;
+  Lexer lexer_;
+  Token token_;
+  Token ahead_;
+  bool ahead_full_ = false;
+  int depth_ = 0;
+  std::uint8_t uses_ = 0;  // what names the current macro's body has mentioned
+};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/parser.hpp
+// Tokens to the syntax tree of a template: the statements of Jinja with loop controls and `generation` blocks, by recursive descent.
+
+namespace diecast::chat {
+
+template <class Nodes>
+class Parser : private ExpressionParser<Nodes> {
+  using Base = ExpressionParser<Nodes>;
+  using Deeper = typename Base::Deeper;
+  using Base::add;
+  using Base::binary;
+  using Base::expect;
+  using Base::expression;
+  using Base::fail;
+  using Base::filter_chain;
+  using Base::is;
+  using Base::is_name;
+  using Base::one_filter;
+  using Base::skip;
+  using Base::skip_name;
+  using Base::take;
+  using Base::text;
+  using Base::tuple_or_one;
+  using Base::unexpected;
+  using Base::lexer_;
+  using Base::nodes_;
+  using Base::source_;
+  using Base::token_;
+  using Base::uses_;
+
+ public:
+  using Base::Base;
+  using Base::diagnosis;
+
+  // The first statement. `diagnosis` says whether it went well.
+  constexpr Index parse() {
+    if (source_.size() >= 0x7FFFFFFF) {
+      lexer_.fail(SyntaxError::too_long, 0);
+      return 0;
+    }
+    token_ = lexer_.next();
+    return body(Ends::nothing);
+  }
+
+ private:
+  // Which end tags the body being parsed waits for.
+  enum class Ends : std::uint8_t {
+    nothing, if_, else_, for_, for_else, set, macro, call, filter, with, generation, block, autoescape
+  };
+
+  // --- statements ----------------------------------------------------------------------------------------------------
+
+  constexpr static bool ends(Ends waiting, std::string_view tag) {
+    switch (waiting) {
+      case Ends::nothing: return false;
+      case Ends::if_: return tag == "elif" || tag == "else" || tag == "endif";
+      case Ends::else_: return tag == "endif";
+      case Ends::for_: return tag == "else" || tag == "endfor";
+      case Ends::for_else: return tag == "endfor";
+      case Ends::set: return tag == "endset";
+      case Ends::macro: return tag == "endmacro";
+      case Ends::call: return tag == "endcall";
+      case Ends::filter: return tag == "endfilter";
+      case Ends::with: return tag == "endwith";
+      case Ends::generation: return tag == "endgeneration";
+      case Ends::block: return tag == "endblock";
+      case Ends::autoescape: return tag == "endautoescape";
+    }
+    return false;
+  }
+
+  // Statements up to an end tag, whose name is then the current token; or up to the end of the template.
+  constexpr Index body(Ends waiting) {
+    Deeper deeper(*this);
+    Chain<Nodes> chain{nodes_};
+    while (true) {
+      switch (token_.kind) {
+        case TokenKind::data: {
+          const Token data = take();
+          chain.add(add(NodeKind::data, data));
+          break;
+        }
+        case TokenKind::print_begin: {
+          const Token begin = take();
+          const Index value = tuple_or_one(true);
+          chain.add(add(NodeKind::print, begin, value));
+          expect(TokenKind::print_end);
+          break;
+        }
+        case TokenKind::block_begin:
+          take();
+          if (is(TokenKind::name) && ends(waiting, text(token_))) return chain.first;
+          chain.add(statement());
+          expect(TokenKind::block_end);
+          break;
+        default:
+          if (waiting != Ends::nothing || !is(TokenKind::end)) fail(SyntaxError::unexpected_end, token_.at);
+          return chain.first;
+      }
+    }
+  }
+
+  // The body of a tag that is closed by one end tag; the end tag's name is taken.
+  constexpr Index closed_body(Ends waiting) {
+    skip(TokenKind::colon);
+    expect(TokenKind::block_end);
+    const Index first = body(waiting);
+    take();
+    return first;
+  }
+
+  constexpr Index statement() {
+    if (!is(TokenKind::name)) return unexpected();
+    const Token tag = take();
+    const std::string_view name = text(tag);
+    switch (name[0]) {
+      case 'i':
+        if (name == "if") return if_statement(tag);
+        if (name == "include" || name == "import") return load_statement(tag);
+        break;
+      case 's':
+        if (name == "set") return set_statement(tag);
+        break;
+      case 'f':
+        if (name == "for") return for_statement(tag);
+        if (name == "filter") return filter_statement(tag);
+        if (name == "from") return load_statement(tag);
+        break;
+      case 'm':
+        if (name == "macro") return macro_statement(tag);
+        break;
+      case 'c':
+        if (name == "call") return call_statement(tag);
+        if (name == "continue") return loop_control(NodeKind::continue_, tag);
+        break;
+      case 'b':
+        if (name == "break") return loop_control(NodeKind::break_, tag);
+        if (name == "block") return block_statement(tag);
+        break;
+      case 'g':
+        if (name == "generation") return generation_statement(tag);
+        break;
+      case 'w':
+        if (name == "with") return with_statement(tag);
+        break;
+      case 'p':
+        if (name == "print") return print_statement(tag);
+        break;
+      case 'a':
+        if (name == "autoescape") return autoescape_statement(tag);
+        break;
+      case 'e':
+        if (name == "extends") return load_statement(tag);
+        if (name == "else" || name == "elif" || name.substr(0, 3) == "end") return fail(SyntaxError::stray_end_tag, tag.at);
+        break;
+      default: break;
+    }
+    return fail(SyntaxError::unknown_tag, tag.at);
+  }
+
+  constexpr Index if_statement(const Token& tag) {
+    const Index first = add(NodeKind::if_, tag);
+    Index current = first;
+    while (!lexer_.failed()) {
+      const Index test = tuple_or_one(false);
+      skip(TokenKind::colon);
+      expect(TokenKind::block_end);
+      const Index then = body(Ends::if_);
+      if (lexer_.failed()) break;
+      nodes_[current].a = test;
+      nodes_[current].b = then;
+      const Token end = take();
+      if (text(end) == "endif") break;
+      if (text(end) == "else") {
+        const Index rest = closed_body(Ends::else_);
+        if (!lexer_.failed()) nodes_[current].c = rest;
+        break;
+      }
+      const Index rest = add(NodeKind::if_, end);
+      nodes_[current].c = rest;
+      nodes_[current].op = 1;
+      current = rest;
+    }
+    return first;
+  }
+
+  constexpr Index for_statement(const Token& tag) {
+    const Index target = assign_target(false);
+    if (!is(Word::in)) return unexpected();
+    take();
+    const Index iterable = tuple_or_one(false, true);
+    if (is(Word::if_)) {
+      take();
+      const Index filter = expression();
+      if (!lexer_.failed()) nodes_[iterable].next = filter;
+    }
+    const bool recursive = skip_name("recursive");
+    ++loops_;
+    skip(TokenKind::colon);
+    expect(TokenKind::block_end);
+    const Index content = body(Ends::for_);
+    --loops_;
+    const Token end = take();
+    Index otherwise = 0;
+    if (text(end) == "else") otherwise = closed_body(Ends::for_else);
+    const Index node = add(NodeKind::for_, tag, target, iterable, content);
+    if (node != 0) {
+      nodes_[node].d = otherwise;
+      nodes_[node].op = recursive ? 1 : 0;
+    }
+    return node;
+  }
+
+  constexpr Index loop_control(NodeKind kind, const Token& tag) {
+    if (loops_ == 0) return fail(SyntaxError::loop_control_outside, tag.at);
+    return add(kind, tag);
+  }
+
+  constexpr Index set_statement(const Token& tag) {
+    const Index target = assign_target(true);
+    if (skip(TokenKind::assign)) {
+      const Index value = tuple_or_one(true);
+      return add(NodeKind::set, tag, target, value);
+    }
+    const Index filters = filter_chain(0);
+    const Index content = closed_body(Ends::set);
+    return add(NodeKind::set_block, tag, target, filters, content);
+  }
+
+  // Inside of a macro, loops outside of it do not count, and what its body mentions is noted.
+  struct MacroState {
+    int loops;
+    std::uint8_t uses;
+  };
+  constexpr MacroState enter_macro() {
+    const MacroState state{loops_, uses_};
+    loops_ = 0;
+    uses_ = 0;
+    return state;
+  }
+  constexpr std::uint8_t leave_macro(const MacroState& state) {
+    const std::uint8_t used = uses_;
+    loops_ = state.loops;
+    uses_ = static_cast<std::uint8_t>(state.uses | used);
+    return used;
+  }
+
+  constexpr Index macro_statement(const Token&) {
+    const Token name = expect(TokenKind::name);
+    const MacroState outer = enter_macro();
+    const Index parameters = signature();
+    const Index content = closed_body(Ends::macro);
+    const std::uint8_t uses = leave_macro(outer);
+    const Index node = add(NodeKind::macro, name, parameters, 0, content);
+    if (node != 0) nodes_[node].op = uses;
+    return node;
+  }
+
+  constexpr Index call_statement(const Token& tag) {
+    const Index parameters = is(TokenKind::left_paren) ? signature() : 0;
+    const Index call = expression();
+    if (lexer_.failed()) return 0;
+    if (nodes_[call].kind != NodeKind::call) return fail(SyntaxError::call_expected, tag.at);
+    const MacroState outer = enter_macro();
+    const Index content = closed_body(Ends::call);
+    const std::uint8_t uses = leave_macro(outer);
+    const Index node = add(NodeKind::call_block, tag, call, parameters, content);
+    if (node != 0) nodes_[node].op = uses;
+    return node;
+  }
+
+  constexpr Index signature() {
+    expect(TokenKind::left_paren);
+    Chain<Nodes> chain{nodes_};
+    bool defaults = false;
+    while (!is(TokenKind::right_paren) && !lexer_.failed()) {
+      if (chain.first != 0) expect(TokenKind::comma);
+      const Token name = expect(TokenKind::name);
+      Index value = 0;
+      if (skip(TokenKind::assign)) {
+        value = expression();
+        defaults = true;
+      } else if (defaults) {
+        return fail(SyntaxError::default_then_no_default, name.at);
+      }
+      chain.add(add(NodeKind::parameter, name, value));
+    }
+    expect(TokenKind::right_paren);
+    return chain.first;
+  }
+
+  constexpr Index filter_statement(const Token& tag) {
+    const Index filters = one_filter(0);
+    const Index all = filter_chain(filters);
+    const Index content = closed_body(Ends::filter);
+    return add(NodeKind::filter_block, tag, 0, all, content);
+  }
+
+  constexpr Index with_statement(const Token& tag) {
+    Chain<Nodes> targets{nodes_};
+    Chain<Nodes> values{nodes_};
+    while (!is(TokenKind::block_end) && !lexer_.failed()) {
+      if (targets.first != 0) expect(TokenKind::comma);
+      targets.add(assign_target(false));
+      expect(TokenKind::assign);
+      values.add(expression());
+    }
+    const Index content = closed_body(Ends::with);
+    return add(NodeKind::with, tag, targets.first, values.first, content);
+  }
+
+  constexpr Index generation_statement(const Token& tag) {
+    const int loops = loops_;
+    loops_ = 0;
+    const Index content = closed_body(Ends::generation);
+    loops_ = loops;
+    return add(NodeKind::generation, tag, 0, 0, content);
+  }
+
+  constexpr Index block_statement(const Token&) {
+    const Token name = expect(TokenKind::name);
+    const bool scoped = skip_name("scoped");
+    skip_name("required");
+    const int loops = loops_;
+    loops_ = 0;
+    const Index content = closed_body(Ends::block);
+    loops_ = loops;
+    skip_name(text(name));
+    const Index node = add(NodeKind::block, name, 0, 0, content);
+    if (node != 0) nodes_[node].op = scoped ? 1 : 0;
+    return node;
+  }
+
+  constexpr Index print_statement(const Token& tag) {
+    Chain<Nodes> values{nodes_};
+    while (!is(TokenKind::block_end) && !lexer_.failed()) {
+      if (values.first != 0) expect(TokenKind::comma);
+      values.add(expression());
+    }
+    return add(NodeKind::print, tag, values.first);
+  }
+
+  constexpr Index autoescape_statement(const Token& tag) {
+    const Index value = expression();
+    const Index content = closed_body(Ends::autoescape);
+    return add(NodeKind::autoescape, tag, value, 0, content);
+  }
+
+  // Nothing can be loaded, so that only what ends the tag matters.
+  constexpr Index load_statement(const Token& tag) {
+    while (!is(TokenKind::block_end) && !lexer_.failed() && !is(TokenKind::end)) take();
+    return add(NodeKind::load, tag);
+  }
+
+  // --- targets -------------------------------------------------------------------------------------------------------
+
+  constexpr Index assign_target(bool with_namespace) {
+    const Token begin = token_;
+    Chain<Nodes> chain{nodes_};
+    bool is_tuple = false;
+    while (!lexer_.failed()) {
+      if (chain.first != 0) {
+        if (is(Word::in) || is(TokenKind::assign) || is(TokenKind::block_end)) break;  // a comma at the end
+      }
+      chain.add(one_target(with_namespace));
+      if (!skip(TokenKind::comma)) break;
+      is_tuple = true;
+    }
+    return is_tuple ? add(NodeKind::tuple, begin, chain.first) : chain.first;
+  }
+
+  constexpr Index one_target(bool with_namespace) {
+    Deeper deeper(*this);
+    if (is(TokenKind::left_paren)) {
+      const Token begin = take();
+      Chain<Nodes> chain{nodes_};
+      bool is_tuple = false;
+      while (!is(TokenKind::right_paren) && !lexer_.failed()) {
+        chain.add(one_target(false));
+        if (!skip(TokenKind::comma)) break;
+        is_tuple = true;
+      }
+      expect(TokenKind::right_paren);
+      if (chain.first == 0) return fail(SyntaxError::bad_target, begin.at);
+      return is_tuple ? add(NodeKind::tuple, begin, chain.first) : chain.first;
+    }
+    if (!is(TokenKind::name) || !is(Word::other)) return fail(SyntaxError::bad_target, token_.at);
+    const Token name = take();
+    const Index node = add(NodeKind::name, name);
+    if (!with_namespace || !skip(TokenKind::dot)) return node;
+    const Token attribute = expect(TokenKind::name);
+    return add(NodeKind::attribute, attribute, node);
+  }
+
+  int loops_ = 0;
+};
+
+}  // namespace diecast::chat
+
+// ---- diecast/chat/compiled_template.hpp
+// A chat template parsed by the compiler: the tree is a constant of the program, and a broken template does not compile.
+// `Source` is a `static constexpr char[]` member of a config, so symbols carry its name and not its text.
+
+namespace diecast::chat {
+
+template <std::size_t Capacity>
+struct ParsedTemplate {
+  FixedNodes<Capacity> nodes{};
+  Index root = 0;
+  SyntaxError error = SyntaxError::none;
+  Place place{};
+};
+
+template <std::size_t Capacity>
+constexpr ParsedTemplate<Capacity> parse_template(std::string_view source) {
+  ParsedTemplate<Capacity> parsed;
+  Parser<FixedNodes<Capacity>> parser(source, parsed.nodes);
+  parsed.root = parser.parse();
+  parsed.error = parser.diagnosis().kind;
+  if (parsed.error != SyntaxError::none) parsed.place = place_of(source, parser.diagnosis().at);
+  return parsed;
+}
+
+template <std::size_t Size, std::size_t Capacity>
+constexpr ParsedTemplate<Size> shrink(const ParsedTemplate<Capacity>& parsed) {
+  ParsedTemplate<Size> exact;
+  for (std::size_t i = 0; i < Size; ++i) exact.nodes.nodes[i] = parsed.nodes.nodes[i];
+  exact.nodes.size = Size;
+  exact.root = parsed.root;
+  return exact;
+}
+
+// All compilers print the arguments of the class whose static_assert fails: that is where the error is.
+template <SyntaxError Kind, std::uint32_t Line, std::uint32_t Column>
+struct chat_template_is_well_formed {
+  static_assert(Kind == SyntaxError::none, "the chat template has a syntax error: its kind, line and column are the arguments above");
+  static constexpr bool value = true;
+};
+
+template <const auto& Source>
+class CompiledTemplate {
+  static constexpr std::string_view text{Source, sizeof(Source) - 1};  // without the NUL that ends the literal
+  static constexpr auto parsed = parse_template<sizeof(Source) + 8>(text);
+  static_assert(chat_template_is_well_formed<parsed.error, parsed.place.line, parsed.place.column>::value);
+  static constexpr auto exact = shrink<parsed.nodes.size>(parsed);
+
+ public:
+  static constexpr Tree tree() { return {text, exact.nodes.nodes.data(), exact.nodes.size, exact.root}; }
+};
+
+}  // namespace diecast::chat
+
 // ---- diecast/files/format.hpp
 // The storage formats of weights, and how many bytes a row of each takes.
 // A format belongs to a tensor: files mix them by tensor and by layer.
-
-#include <cstdint>
 
 namespace diecast {
 
@@ -579,11 +2232,144 @@ constexpr FormatLayout layout(Format format) {
 
 }  // namespace diecast
 
+// ---- diecast/files/weights.hpp
+// A model's weights under one set of names and in one orientation, whichever file they came from:
+// matrices are [out, in], row-major; Q, K and V are three matrices; RoPE pairs are (i, i + d/2); RMSNorm weights
+// are the factor itself (never w of 1 + w). The bytes stay in the file's own format and, where nothing had to move,
+// in the file's own mapping.
+
+#include <memory>
+#include <span>
+
+namespace diecast {
+
+struct Tensor {
+  std::string name;      // in the file, for messages
+  Format format{};
+  std::int64_t rows{};   // 1 for a vector
+  std::int64_t cols{};   // contiguous
+  std::span<const std::byte> bytes{};
+  std::shared_ptr<const void> owner{};  // keeps the bytes alive: the mapping, or a buffer of our own
+};
+
+struct NormWeights {
+  Tensor weight;
+  std::optional<Tensor> bias{};
+};
+struct LinearWeights {
+  Tensor weight;                 // [out, in]
+  std::optional<Tensor> bias{};  // [out]
+};
+struct LayerWeights {
+  std::optional<NormWeights> attention_norm{};  // absent with NormPlacement::after
+  LinearWeights q, k, v, output;
+  std::optional<Tensor> q_norm{}, k_norm{};                   // [head_dim], or with QkNorm::all_heads [heads * head_dim] and [kv_heads * head_dim]
+  std::optional<NormWeights> after_attention{}, after_mlp{};  // absent with NormPlacement::before
+  std::optional<NormWeights> mlp_norm{};  // absent with NormPlacement::after and Residual::parallel_shared_norm
+  std::optional<LinearWeights> gate{};  // present with GatedMlp
+  LinearWeights up, down;
+};
+struct Weights {
+  Tensor embedding;                    // [vocab, hidden]
+  std::optional<Tensor> position{};    // [positions, hidden], present with Absolute
+  std::vector<LayerWeights> layers;
+  NormWeights final_norm;
+  std::optional<Tensor> head{};        // [vocab, hidden], present with UntiedHead
+  std::optional<Tensor> head_bias{};   // [vocab]
+};
+
+}  // namespace diecast
+
+// ---- diecast/files/model.hpp
+// What a model file says, whichever its container: the spec, the weights, the tokenizer's tables, the chat template
+// and the generation defaults. Plain data; the readers (gguf_model.hpp, hf_folder.hpp) fill it.
+
+#include <functional>
+
+namespace diecast {
+
+enum class TokenKind : std::uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };  // GGUF's numbers
+
+// A piece that is found in the text before the tokenizer proper runs (tokenizer.json's added_tokens, GGUF's control and user-defined pieces).
+struct AddedToken {
+  int id{};
+  std::string content;
+  bool special{};     // a control marker: matched only in text that the template wrote
+  bool lstrip{};      // swallows white space on its left
+  bool rstrip{};
+  bool single_word{};
+  bool normalized{};
+};
+
+struct TokenizerTables {
+  enum class Family { byte_level_bpe, sentencepiece } family{};
+  std::string pre_tokenizer;              // by its GGUF name: "gpt-2", "smollm", ...; HF folders are recognised by what they spell out
+  std::string normalizer;                 // "", "NFC", "NFKC"
+  std::vector<std::string> pieces;        // by id, in the file's alphabet (byte-level BPE: GPT-2's printable stand-ins)
+  std::vector<TokenKind> kinds;           // by id
+  std::vector<float> scores;              // SentencePiece
+  std::vector<std::string> merges;        // byte-level BPE, "left right" in order of rank
+  std::vector<AddedToken> added;
+  std::string sentencepiece_model;        // the bytes of tokenizer.model, where there is one
+  bool ignore_merges{};                   // a whole pre-token that is a piece is taken as it is (Llama 3)
+  std::optional<int> bos, eos, unknown, pad;
+  std::optional<bool> add_bos, add_eos;   // absent: the file says nothing
+  std::optional<bool> add_space_prefix;
+  std::optional<bool> legacy;             // SentencePiece: the space prefix after every marker too (transformers' word); absent: yes
+};
+
+struct GenerationDefaults {               // generation_config.json's names; absent: the file says nothing
+  std::optional<bool> do_sample;
+  std::optional<double> temperature, top_p, min_p, repetition_penalty;
+  std::optional<int> top_k, max_new_tokens;
+  std::vector<int> eos;                   // the union over all sources, ascending
+};
+
+struct Model {
+  std::string name;          // general.name, or the folder's name
+  std::string architecture;  // "llama", "gpt2", ...: as the file spells it
+  std::string path;
+  Spec spec{};
+  TokenizerTables tokenizer;
+  std::optional<std::string> chat_template;
+  GenerationDefaults generation;
+  Weights weights;
+};
+
+// Asked by a reader as soon as spec and formats are known, before anything of the weights' size is allocated: it throws to refuse the file.
+using AcceptModel = std::function<void(const Spec&, std::span<const Format>)>;
+
+}  // namespace diecast
+
 // ---- diecast/files/compiled.hpp
 // What was compiled into an engine, and the refusal of any file that is not that model: every differing field with both values,
-// formats outside the config's set by name, before anything of the weights' size is allocated.
+// formats outside the config's set by name, before anything of the weights' size is allocated; then what else the config says.
 
-#include <span>
+namespace diecast {
+
+// A config may say these, too; what it does not say is not compared.
+struct CompiledTokenizer {
+  TokenizerTables::Family family{};
+  std::string_view pre_tokenizer{};  // by its GGUF name
+  std::string_view normalizer{};
+};
+struct CompiledGeneration {  // GenerationDefaults without the list of ids
+  std::optional<bool> do_sample{};
+  std::optional<double> temperature{}, top_p{}, min_p{}, repetition_penalty{};
+  std::optional<int> top_k{}, max_new_tokens{};
+  constexpr bool operator==(const CompiledGeneration&) const = default;
+};
+struct CompiledIdentity {  // SHA-256 as 64 hexadecimal digits (identity/identity.hpp)
+  std::string_view weights{}, tokenizer{}, chat_template{}, generation{}, whole{};
+};
+
+namespace detail {
+template <> struct Called<CompiledGeneration> { static constexpr std::string_view name = "CompiledGeneration"; };
+}  // namespace detail
+
+}  // namespace diecast
+
+BOOST_HANA_ADAPT_STRUCT(diecast::CompiledGeneration, do_sample, temperature, top_p, min_p, repetition_penalty, top_k, max_new_tokens);
 
 namespace diecast {
 
@@ -591,13 +2377,63 @@ struct Compiled {
   std::string_view name;
   std::optional<Spec> spec;         // absent: any possible model is taken
   std::span<const Format> formats;  // accepted; only with a spec
+  std::optional<CompiledTokenizer> tokenizer{};
+  std::optional<std::string_view> chat_template{};
+  std::optional<chat::Tree> parsed_template{};
+  std::optional<CompiledGeneration> generation{};
+  std::span<const int> end_ids{};  // only with generation
+  std::optional<CompiledIdentity> identity{};
 };
+
+// Compilers take only so many steps in a constant (clang 2^20: a template of 27 kB). A longer template is parsed when the engine starts.
+inline constexpr std::size_t longest_compiled_template = 24 * 1024;
 
 template <class Config>
 Compiled compiled() {
   static_assert(possible<Config>);
-  return {Config::name, Config::spec, Config::formats};
+  Compiled result{Config::name, Config::spec, Config::formats};
+  if constexpr (requires { Config::tokenizer; }) result.tokenizer = Config::tokenizer;
+  if constexpr (requires { Config::chat_template; }) {
+    result.chat_template = std::string_view(Config::chat_template, sizeof(Config::chat_template) - 1);
+    if constexpr (sizeof(Config::chat_template) <= longest_compiled_template) result.parsed_template = chat::CompiledTemplate<Config::chat_template>::tree();
+  }
+  if constexpr (requires { Config::generation; }) result.generation = Config::generation;
+  if constexpr (requires { Config::end_ids; }) result.end_ids = Config::end_ids;
+  if constexpr (requires { Config::identity; }) result.identity = Config::identity;
+  return result;
 }
+
+inline CompiledGeneration compiled_generation(const GenerationDefaults& file) {
+  return {file.do_sample, file.temperature, file.top_p, file.min_p, file.repetition_penalty, file.top_k, file.max_new_tokens};
+}
+
+namespace detail {
+
+inline void refuse_different(const Compiled& compiled, const std::vector<std::string>& different) {
+  if (different.empty()) return;
+  std::string sentence = "the file is not the model that this engine was compiled for (" + std::string(compiled.name) + ")";
+  for (std::size_t i = 0; i < different.size(); ++i) sentence += (i == 0 ? ": " : "; ") + different[i];
+  throw Error(sentence);
+}
+
+inline std::string listed(std::span<const int> ids) {
+  std::string text;
+  for (const int id : ids) text += (text.empty() ? "" : ", ") + std::to_string(id);
+  return text.empty() ? "none" : text;
+}
+
+inline std::string_view family_name(TokenizerTables::Family family) {
+  return family == TokenizerTables::Family::sentencepiece ? "SentencePiece" : "byte-level BPE";
+}
+
+inline std::string template_difference(std::string_view ours, const std::optional<std::string>& theirs) {
+  if (!theirs) return "chat template: compiled " + std::to_string(ours.size()) + " bytes, file none";
+  const auto at = std::mismatch(ours.begin(), ours.end(), theirs->begin(), theirs->end()).first - ours.begin();
+  return "chat template: compiled " + std::to_string(ours.size()) + " bytes, file " + std::to_string(theirs->size()) + ", different from byte " +
+         std::to_string(at) + " on";
+}
+
+}  // namespace detail
 
 inline void check_compiled(const Compiled& compiled, const Spec& file, std::span<const Format> formats) {
   check_file(file);
@@ -608,11 +2444,31 @@ inline void check_compiled(const Compiled& compiled, const Spec& file, std::span
   for (const Format format : formats)
     if (std::find(compiled.formats.begin(), compiled.formats.end(), format) == compiled.formats.end())
       different.push_back("formats: compiled " + accepted + ", file " + std::string(layout(format).name));
-  if (different.empty()) return;
-  std::string sentence = "the file is not the model that this engine was compiled for (" + std::string(compiled.name) + ")";
-  for (std::size_t i = 0; i < different.size(); ++i) sentence += (i == 0 ? ": " : "; ") + different[i];
-  throw Error(sentence);
+  detail::refuse_different(compiled, different);
 }
+
+// What the config says of the tokenizer, the template and the generation defaults, against the file.
+inline std::vector<std::string> different_facts(const Compiled& compiled, const Model& file) {
+  std::vector<std::string> different;
+  const auto compare = [&different](std::string_view what, std::string_view ours, std::string_view theirs) {
+    if (ours != theirs) different.push_back(std::string(what) + ": compiled \"" + std::string(ours) + "\", file \"" + std::string(theirs) + "\"");
+  };
+  if (compiled.tokenizer) {
+    compare("tokenizer", detail::family_name(compiled.tokenizer->family), detail::family_name(file.tokenizer.family));
+    compare("pre-tokenizer", compiled.tokenizer->pre_tokenizer, file.tokenizer.pre_tokenizer);
+    compare("normalizer", compiled.tokenizer->normalizer, file.tokenizer.normalizer);
+  }
+  if (compiled.chat_template && (!file.chat_template || *compiled.chat_template != *file.chat_template))
+    different.push_back(detail::template_difference(*compiled.chat_template, file.chat_template));
+  if (compiled.generation) {
+    for (const std::string& one : differences(*compiled.generation, compiled_generation(file.generation))) different.push_back("generation defaults: " + one);
+    if (!std::equal(compiled.end_ids.begin(), compiled.end_ids.end(), file.generation.eos.begin(), file.generation.eos.end()))
+      different.push_back("generation defaults: end ids: compiled " + detail::listed(compiled.end_ids) + ", file " + detail::listed(file.generation.eos));
+  }
+  return different;
+}
+
+inline void check_facts(const Compiled& compiled, const Model& file) { detail::refuse_different(compiled, different_facts(compiled, file)); }
 
 }  // namespace diecast
 
@@ -648,8 +2504,6 @@ constexpr float bfloat_to_float(std::uint16_t bits) { return std::bit_cast<float
 // Source: ggml's block structures (ggml-common.h). scale * q fits into a float without rounding for every format
 // (11 + 6 + 5 bits at most, 11 + 7 + 6 for Q6_K), so there is one rounding in all, whether or not the compiler fuses product and sum.
 
-#include <array>
-#include <cstddef>
 #include <cstring>
 
 namespace diecast {
@@ -783,53 +2637,6 @@ void decode_block(const std::byte* block, float* out) {
     }
   }
 }
-
-}  // namespace diecast
-
-// ---- diecast/files/weights.hpp
-// A model's weights under one set of names and in one orientation, whichever file they came from:
-// matrices are [out, in], row-major; Q, K and V are three matrices; RoPE pairs are (i, i + d/2); RMSNorm weights
-// are the factor itself (never w of 1 + w). The bytes stay in the file's own format and, where nothing had to move,
-// in the file's own mapping.
-
-#include <memory>
-
-namespace diecast {
-
-struct Tensor {
-  std::string name;      // in the file, for messages
-  Format format{};
-  std::int64_t rows{};   // 1 for a vector
-  std::int64_t cols{};   // contiguous
-  std::span<const std::byte> bytes{};
-  std::shared_ptr<const void> owner{};  // keeps the bytes alive: the mapping, or a buffer of our own
-};
-
-struct NormWeights {
-  Tensor weight;
-  std::optional<Tensor> bias{};
-};
-struct LinearWeights {
-  Tensor weight;                 // [out, in]
-  std::optional<Tensor> bias{};  // [out]
-};
-struct LayerWeights {
-  std::optional<NormWeights> attention_norm{};  // absent with NormPlacement::after
-  LinearWeights q, k, v, output;
-  std::optional<Tensor> q_norm{}, k_norm{};                   // [head_dim], or with QkNorm::all_heads [heads * head_dim] and [kv_heads * head_dim]
-  std::optional<NormWeights> after_attention{}, after_mlp{};  // absent with NormPlacement::before
-  std::optional<NormWeights> mlp_norm{};  // absent with NormPlacement::after and Residual::parallel_shared_norm
-  std::optional<LinearWeights> gate{};  // present with GatedMlp
-  LinearWeights up, down;
-};
-struct Weights {
-  Tensor embedding;                    // [vocab, hidden]
-  std::optional<Tensor> position{};    // [positions, hidden], present with Absolute
-  std::vector<LayerWeights> layers;
-  NormWeights final_norm;
-  std::optional<Tensor> head{};        // [vocab, hidden], present with UntiedHead
-  std::optional<Tensor> head_bias{};   // [vocab]
-};
 
 }  // namespace diecast
 
@@ -1961,67 +3768,6 @@ inline Spec read_gguf_spec(const Gguf& file, GgufTensors& tensors) {
 
 }  // namespace diecast
 
-// ---- diecast/files/model.hpp
-// What a model file says, whichever its container: the spec, the weights, the tokenizer's tables, the chat template
-// and the generation defaults. Plain data; the readers (gguf_model.hpp, hf_folder.hpp) fill it.
-
-#include <functional>
-
-namespace diecast {
-
-enum class TokenKind : std::uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };  // GGUF's numbers
-
-// A piece that is found in the text before the tokenizer proper runs (tokenizer.json's added_tokens, GGUF's control and user-defined pieces).
-struct AddedToken {
-  int id{};
-  std::string content;
-  bool special{};     // a control marker: matched only in text that the template wrote
-  bool lstrip{};      // swallows white space on its left
-  bool rstrip{};
-  bool single_word{};
-  bool normalized{};
-};
-
-struct TokenizerTables {
-  enum class Family { byte_level_bpe, sentencepiece } family{};
-  std::string pre_tokenizer;              // by its GGUF name: "gpt-2", "smollm", ...; HF folders are recognised by what they spell out
-  std::string normalizer;                 // "", "NFC", "NFKC"
-  std::vector<std::string> pieces;        // by id, in the file's alphabet (byte-level BPE: GPT-2's printable stand-ins)
-  std::vector<TokenKind> kinds;           // by id
-  std::vector<float> scores;              // SentencePiece
-  std::vector<std::string> merges;        // byte-level BPE, "left right" in order of rank
-  std::vector<AddedToken> added;
-  std::string sentencepiece_model;        // the bytes of tokenizer.model, where there is one
-  bool ignore_merges{};                   // a whole pre-token that is a piece is taken as it is (Llama 3)
-  std::optional<int> bos, eos, unknown, pad;
-  std::optional<bool> add_bos, add_eos;   // absent: the file says nothing
-  std::optional<bool> add_space_prefix;
-  std::optional<bool> legacy;             // SentencePiece: the space prefix after every marker too (transformers' word); absent: yes
-};
-
-struct GenerationDefaults {               // generation_config.json's names; absent: the file says nothing
-  std::optional<bool> do_sample;
-  std::optional<double> temperature, top_p, min_p, repetition_penalty;
-  std::optional<int> top_k, max_new_tokens;
-  std::vector<int> eos;                   // the union over all sources, ascending
-};
-
-struct Model {
-  std::string name;          // general.name, or the folder's name
-  std::string architecture;  // "llama", "gpt2", ...: as the file spells it
-  std::string path;
-  Spec spec{};
-  TokenizerTables tokenizer;
-  std::optional<std::string> chat_template;
-  GenerationDefaults generation;
-  Weights weights;
-};
-
-// Asked by a reader as soon as spec and formats are known, before anything of the weights' size is allocated: it throws to refuse the file.
-using AcceptModel = std::function<void(const Spec&, std::span<const Format>)>;
-
-}  // namespace diecast
-
 // ---- diecast/files/gguf_tokenizer.hpp
 // The tokenizer's tables, chat template and end-of-text ids out of a GGUF file; a vocabulary-only file will do.
 // Source: the "tokenizer.ggml" keys of the GGUF format text; llama.cpp's llama-vocab for what an absent key means.
@@ -3051,98 +4797,6 @@ inline constexpr std::array<CaseString, 48> title_strings{{
 
 }  // namespace diecast::chat
 
-// ---- diecast/chat/utf8.hpp
-// Code points in UTF-8, as Python counts them: an index, a length, a slice of the template language means code points.
-// A byte that is not valid UTF-8 counts as one character, so no text is out of reach. White space is Python's str.isspace().
-
-namespace diecast::chat {
-
-struct CodePoint {
-  char32_t value;
-  std::uint32_t length;  // in bytes, at least 1
-};
-
-// Invalid bytes come back as 0xDC00 + byte, a lone surrogate, which no valid text contains.
-constexpr CodePoint decode_at(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto lead = byte(at);
-  if (lead < 0x80) return {lead, 1};
-  const std::uint32_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  const CodePoint invalid{static_cast<char32_t>(0xDC00 + lead), 1};
-  if (lead < 0xC2 || lead > 0xF4 || at + length > text.size()) return invalid;
-  char32_t value = static_cast<char32_t>(lead & (0xFF >> (length + 1)));
-  for (std::uint32_t i = 1; i < length; ++i) {
-    const auto next = byte(at + i);
-    if ((next & 0xC0) != 0x80) return invalid;
-    value = (value << 6) | static_cast<char32_t>(next & 0x3F);
-  }
-  const char32_t least = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000;
-  if (value < least || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) return invalid;
-  return {value, length};
-}
-
-// Where the character that ends before `at` begins.
-constexpr std::size_t previous_start(std::string_view text, std::size_t at) {
-  for (std::size_t back = 2; back <= 4 && back <= at; ++back) {
-    if (decode_at(text, at - back).length == back) return at - back;
-    if ((static_cast<unsigned char>(text[at - back]) & 0xC0) != 0x80) break;
-  }
-  return at - 1;
-}
-
-constexpr std::size_t count_code_points(std::string_view text) {
-  std::size_t count = 0;
-  for (std::size_t at = 0; at < text.size(); at += decode_at(text, at).length) ++count;
-  return count;
-}
-
-inline void append_utf8(std::string& out, char32_t c) {
-  const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(static_cast<unsigned char>(byte))); };
-  if (c >= 0xDC80 && c <= 0xDCFF) {  // an invalid byte goes back as it came
-    put(c - 0xDC00);
-  } else if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xC0 | (c >> 6));
-    put(0x80 | (c & 0x3F));
-  } else if (c < 0x10000) {
-    put(0xE0 | (c >> 12));
-    put(0x80 | ((c >> 6) & 0x3F));
-    put(0x80 | (c & 0x3F));
-  } else {
-    put(0xF0 | (c >> 18));
-    put(0x80 | ((c >> 12) & 0x3F));
-    put(0x80 | ((c >> 6) & 0x3F));
-    put(0x80 | (c & 0x3F));
-  }
-}
-
-constexpr bool is_space(char32_t c) {
-  if (c < 0x80) return c == ' ' || (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x1F);
-  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
-         c == 0x205F || c == 0x3000;
-}
-
-constexpr std::size_t skip_space(std::string_view text, std::size_t at, std::size_t end) {
-  while (at < end) {
-    const CodePoint c = decode_at(text, at);
-    if (!is_space(c.value)) break;
-    at += c.length;
-  }
-  return at;
-}
-
-constexpr std::size_t skip_space_back(std::string_view text, std::size_t begin, std::size_t at) {
-  while (at > begin) {
-    const std::size_t before = previous_start(text, at);
-    if (before < begin || !is_space(decode_at(text, before).value)) break;
-    at = before;
-  }
-  return at;
-}
-
-}  // namespace diecast::chat
-
 // ---- diecast/chat/letters.hpp
 // Upper, lower and title case, and the kinds of letters, of one code point: tables made from Python's, searched by halves.
 
@@ -3202,161 +4856,6 @@ inline void add_mapped(std::string& out, char32_t c, Letter to) {
   if (to == Letter::lower ? add_from(out, c, lower_runs, lower_strings) : add_from(out, c, upper_runs, upper_strings)) return;
   append_utf8(out, c);
 }
-
-}  // namespace diecast::chat
-
-// ---- diecast/chat/node.hpp
-// The syntax tree of a chat template: flat nodes that name each other by index and their text by offsets into the source.
-// Nothing in it owns memory, so one parser fills it at run time and, as a constant, at compile time.
-
-namespace diecast::chat {
-
-using Index = std::uint32_t;  // 0 is "no node"
-
-enum class NodeKind : std::uint8_t {
-  nothing,
-  // statements, chained by `next`
-  data,          // text [at, at + length)
-  print,         // a: expressions, chained
-  if_,           // a: condition, b: body, c: the rest; op 1: the rest is one `elif`
-  for_,          // a: target, b: iterable and, as its next, the filter; c: body, d: else; op 1: recursive
-  set,           // a: target, b: value
-  set_block,     // a: target, b: filters or 0, c: body
-  macro,         // name; a: parameters, c: body; op: flags below
-  call_block,    // a: call, b: parameters, c: body; op: flags below
-  filter_block,  // b: filters, c: body
-  with,          // a: targets, b: values, c: body
-  generation,    // c: body
-  block,         // name; c: body; op 1: scoped
-  autoescape,    // a: value, c: body
-  break_,
-  continue_,
-  load,  // include, import, from, extends: there is nothing to load from
-  // expressions
-  name,
-  string,   // inside of the quotes; a: the literal that follows, to be appended
-  integer,
-  real,
-  true_,
-  false_,
-  none,
-  list,         // a: items
-  tuple,        // a: items
-  dict,         // a: key, value, key, value, ...
-  attribute,    // name; a: object
-  item,         // a: object, b: index
-  slice,        // a, b, c: start, stop, step or 0
-  call,         // a: callee, b: arguments
-  keyword,      // name; a: value; an argument
-  star,         // a: value; an argument
-  double_star,  // a: value; an argument
-  parameter,    // name; a: default or 0
-  filter,       // name; a: input or 0, b: arguments
-  test,         // name; a: input, b: arguments; op 1: negated
-  not_,
-  negative,
-  positive,
-  and_,     // a, b
-  or_,      // a, b
-  binary,   // op, a, b
-  concat,   // a: operands
-  compare,  // a: first operand, b: `operand` nodes
-  operand,  // op; a
-  condition  // a: test, b: then, c: else or 0
-};
-
-enum class Operator : std::uint8_t { none, add, sub, mul, div, floordiv, mod, pow, eq, ne, lt, le, gt, ge, in, not_in };
-
-// What the body of a macro mentions, and so accepts.
-inline constexpr std::uint8_t uses_varargs = 1;
-inline constexpr std::uint8_t uses_kwargs = 2;
-inline constexpr std::uint8_t uses_caller = 4;
-
-struct Node {
-  NodeKind kind = NodeKind::nothing;
-  std::uint8_t op = 0;
-  std::uint32_t at = 0;      // offset into the source
-  std::uint32_t length = 0;  // of the name or the literal
-  Index a = 0;
-  Index b = 0;
-  Index c = 0;
-  Index d = 0;
-  Index next = 0;
-};
-
-enum class SyntaxError : std::uint8_t {
-  none,
-  unexpected_character,
-  unexpected_token,
-  unexpected_end,
-  unclosed_comment,
-  unclosed_raw,
-  unclosed_string,
-  unbalanced_bracket,
-  bad_escape,
-  bad_number,
-  bad_target,
-  bad_arguments,
-  default_then_no_default,
-  call_expected,
-  chained_test,
-  unknown_tag,
-  stray_end_tag,
-  loop_control_outside,
-  too_deep,
-  too_long
-};
-
-struct Place {
-  std::uint32_t line = 1;
-  std::uint32_t column = 1;  // in bytes
-};
-
-constexpr Place place_of(std::string_view source, std::size_t at) {
-  Place place;
-  for (std::size_t i = 0; i < at && i < source.size(); ++i) {
-    const bool line_break = source[i] == '\n' || (source[i] == '\r' && !(i + 1 < source.size() && source[i + 1] == '\n'));
-    if (line_break) {
-      ++place.line;
-      place.column = 1;
-    } else {
-      ++place.column;
-    }
-  }
-  return place;
-}
-
-struct Diagnosis {
-  SyntaxError kind = SyntaxError::none;
-  std::uint32_t at = 0;
-};
-
-// A parsed template as the interpreter sees it; source and nodes belong to somebody else.
-struct Tree {
-  std::string_view source;
-  const Node* nodes = nullptr;
-  std::size_t size = 0;
-  Index root = 0;  // first statement
-};
-
-// Nodes of a fixed number: for the compiler, first with room to spare, then exact.
-template <std::size_t Capacity>
-struct FixedNodes {
-  std::array<Node, Capacity == 0 ? 1 : Capacity> nodes{};
-  std::size_t size = 0;
-  bool full = false;
-
-  constexpr Index push(const Node& node) {
-    if (size == Capacity) {
-      full = true;
-      return 0;
-    }
-    nodes[size] = node;
-    return static_cast<Index>(size++);
-  }
-  constexpr Node& operator[](Index index) { return nodes[index]; }
-  constexpr const Node& operator[](Index index) const { return nodes[index]; }
-};
 
 }  // namespace diecast::chat
 
@@ -4870,1404 +6369,6 @@ inline Value Interpreter::item(const Value& object, const Value& index) {
   add_repr(shown, index);
   return Value::undefined(described(object) + " has no element " + shown.take().bytes());
 }
-
-}  // namespace diecast::chat
-
-// ---- diecast/chat/lexer.hpp
-// Cuts a template into tokens: text, tags, and the words inside of tags. White space control as HF transformers sets it up:
-// trim_blocks (the line break after a block tag goes) and lstrip_blocks (blanks before a block tag that opens its line go).
-// Written so that the compiler can run it: tokens are offsets, errors are values.
-
-namespace diecast::chat {
-
-enum class TokenKind : std::uint8_t {
-  end,
-  data,
-  print_begin,
-  print_end,
-  block_begin,
-  block_end,
-  name,
-  string,
-  integer,
-  real,
-  plus,
-  minus,
-  star,
-  star_star,
-  slash,
-  slash_slash,
-  percent,
-  tilde,
-  equal,
-  not_equal,
-  less,
-  less_equal,
-  greater,
-  greater_equal,
-  assign,
-  dot,
-  comma,
-  colon,
-  pipe,
-  semicolon,
-  left_paren,
-  right_paren,
-  left_bracket,
-  right_bracket,
-  left_brace,
-  right_brace
-};
-
-// Names that steer an expression. Everything else is known by its letters.
-enum class Word : std::uint8_t { other, and_, or_, not_, in, is, if_, else_, true_, false_, none };
-
-struct Token {
-  TokenKind kind = TokenKind::end;
-  Word word = Word::other;
-  std::uint32_t at = 0;
-  std::uint32_t length = 0;
-};
-
-namespace lexing {
-
-inline constexpr std::uint8_t name_start = 1;
-inline constexpr std::uint8_t digit = 2;
-inline constexpr std::uint8_t blank = 4;
-inline constexpr std::uint8_t wide = 8;  // not ASCII: a letter, or white space by its code point
-
-inline constexpr std::array<std::uint8_t, 256> classes = [] {
-  std::array<std::uint8_t, 256> table{};
-  for (std::size_t c = 0; c < 256; ++c) {
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_') table[c] = name_start;
-    if (c >= 0x80) table[c] = wide;
-    if (c >= '0' && c <= '9') table[c] = digit;
-    if (c == ' ' || (c >= 9 && c <= 13)) table[c] = blank;
-  }
-  return table;
-}();
-
-constexpr std::uint8_t class_of(char c) { return classes[static_cast<unsigned char>(c)]; }
-
-constexpr Word word_of(std::string_view name) {
-  switch (name.size()) {
-    case 2:
-      if (name[0] == 'i') return name[1] == 'f' ? Word::if_ : name[1] == 's' ? Word::is : name[1] == 'n' ? Word::in : Word::other;
-      return name == "or" ? Word::or_ : Word::other;
-    case 3: return name == "and" ? Word::and_ : name == "not" ? Word::not_ : Word::other;
-    case 4:
-      switch (name[0]) {
-        case 't':
-        case 'T': return name.substr(1) == "rue" ? Word::true_ : Word::other;
-        case 'n':
-        case 'N': return name.substr(1) == "one" ? Word::none : Word::other;
-        default: return name == "else" ? Word::else_ : Word::other;
-      }
-    case 5: return (name[0] == 'f' || name[0] == 'F') && name.substr(1) == "alse" ? Word::false_ : Word::other;
-    default: return Word::other;
-  }
-}
-
-constexpr bool is_break(char c) { return c == '\n' || c == '\r'; }
-
-}  // namespace lexing
-
-class Lexer {
- public:
-  constexpr explicit Lexer(std::string_view source) : source_(source), end_(source.size()) {
-    // One line break at the very end belongs to the file, not to the template.
-    if (end_ > 0 && source_[end_ - 1] == '\n') --end_;
-    if (end_ > 0 && source_[end_ - 1] == '\r') --end_;
-  }
-
-  constexpr Token next() {
-    if (failed()) return token(TokenKind::end, end_, 0);
-    return inside_ == Inside::text ? text_token() : tag_token();
-  }
-
-  constexpr bool failed() const { return diagnosis_.kind != SyntaxError::none; }
-  constexpr const Diagnosis& diagnosis() const { return diagnosis_; }
-  constexpr void fail(SyntaxError kind, std::size_t at) {
-    if (!failed()) diagnosis_ = {kind, static_cast<std::uint32_t>(at)};
-  }
-
- private:
-  enum class Inside : std::uint8_t { text, print, block };
-
-  constexpr Token token(TokenKind kind, std::size_t at, std::size_t length) const {
-    return {kind, Word::other, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(length)};
-  }
-
-  constexpr bool has(std::size_t at, char first, char second) const {
-    return at + 1 < end_ && source_[at] == first && source_[at + 1] == second;
-  }
-
-  // --- outside of tags -----------------------------------------------------------------------------------------------
-
-  constexpr std::size_t find_tag(std::size_t from) const {
-    const std::string_view text = source_.substr(0, end_);
-    for (std::size_t at = from;; ++at) {
-      at = text.find('{', at);
-      if (at == std::string_view::npos || at + 1 >= end_) return end_;
-      const char c = text[at + 1];
-      if (c == '{' || c == '%' || c == '#') return at;
-    }
-  }
-
-  // The text before a tag, cut as the tag's sign and lstrip_blocks ask.
-  constexpr std::size_t text_end(std::size_t begin, std::size_t tag, char sign, bool is_print) const {
-    if (sign == '-') return skip_space_back(source_, begin, tag);
-    if (sign == '+' || is_print) return tag;
-    std::size_t line = tag;
-    while (line > begin && !lexing::is_break(source_[line - 1])) {
-      const std::size_t before = previous_start(source_, line);
-      if (!is_space(decode_at(source_, before).value)) return tag;
-      line = before;
-    }
-    const bool opens_line = line > begin || begin == 0 || lexing::is_break(source_[begin - 1]);
-    return opens_line ? line : tag;
-  }
-
-  constexpr std::size_t skip_break(std::size_t at) const {
-    if (has(at, '\r', '\n')) return at + 2;
-    return at < end_ && lexing::is_break(source_[at]) ? at + 1 : at;
-  }
-
-  // After `%}` or `#}` with the sign that stood before it.
-  constexpr std::size_t after_block(std::size_t at, char sign) const {
-    return sign == '-' ? skip_space(source_, at, end_) : sign == '+' ? at : skip_break(at);
-  }
-
-  constexpr char sign_at(std::size_t at) const {
-    return at < end_ && (source_[at] == '-' || source_[at] == '+') ? source_[at] : '\0';
-  }
-
-  constexpr Token text_token() {
-    while (true) {
-      if (at_ >= end_) return token(TokenKind::end, end_, 0);
-      const std::size_t begin = at_;
-      const std::size_t tag = find_tag(begin);
-      if (tag == end_) {
-        at_ = end_;
-        return token(TokenKind::data, begin, end_ - begin);
-      }
-      const char kind = source_[tag + 1];
-      const char sign = sign_at(tag + 2);
-      const std::size_t stop = text_end(begin, tag, sign, kind == '{');
-      if (stop > begin) {
-        at_ = tag;  // the tag is met again with nothing before it
-        return token(TokenKind::data, begin, stop - begin);
-      }
-      const std::size_t body = tag + 2 + (sign != '\0' ? 1 : 0);
-      if (kind == '#') {
-        if (!skip_comment(tag, body)) return token(TokenKind::end, end_, 0);
-        continue;
-      }
-      if (kind == '%') {
-        const std::size_t raw = raw_begin(body);
-        if (raw != 0) {
-          const Token text = raw_token(tag, raw);
-          if (text.length != 0 || failed()) return text;
-          continue;
-        }
-      }
-      inside_ = kind == '{' ? Inside::print : Inside::block;
-      depth_ = 0;
-      at_ = body;
-      return token(kind == '{' ? TokenKind::print_begin : TokenKind::block_begin, tag, 2);
-    }
-  }
-
-  constexpr bool skip_comment(std::size_t tag, std::size_t body) {
-    for (std::size_t at = body;; ++at) {
-      at = source_.substr(0, end_).find('#', at);
-      if (at == std::string_view::npos) break;
-      if (!has(at, '#', '}')) continue;
-      at_ = after_block(at + 2, at > body ? sign_at(at - 1) : '\0');
-      return true;
-    }
-    fail(SyntaxError::unclosed_comment, tag);
-    return false;
-  }
-
-  // `raw %}` at `at`: where its text begins; 0 when it is another tag.
-  constexpr std::size_t raw_begin(std::size_t at) const {
-    at = skip_space(source_, at, end_);
-    if (at + 3 > end_ || source_.substr(at, 3) != "raw") return 0;
-    at = skip_space(source_, at + 3, end_);
-    if (has(at, '%', '}')) return at + 2;
-    if (sign_at(at) == '-' && has(at + 1, '%', '}')) return skip_space(source_, at + 3, end_);
-    return 0;
-  }
-
-  constexpr Token raw_token(std::size_t tag, std::size_t begin) {
-    for (std::size_t at = begin;; ++at) {
-      at = source_.substr(0, end_).find('{', at);
-      if (at == std::string_view::npos) break;
-      if (!has(at, '{', '%')) continue;
-      const char sign = sign_at(at + 2);
-      std::size_t word = skip_space(source_, at + 2 + (sign != '\0' ? 1 : 0), end_);
-      if (word + 6 > end_ || source_.substr(word, 6) != "endraw") continue;
-      word = skip_space(source_, word + 6, end_);
-      const char end_sign = sign_at(word);
-      if (end_sign != '\0') ++word;
-      if (!has(word, '%', '}')) continue;
-      const std::size_t stop = text_end(begin, at, sign, false);
-      at_ = after_block(word + 2, end_sign);
-      return token(TokenKind::data, begin, stop - begin);
-    }
-    fail(SyntaxError::unclosed_raw, tag);
-    return token(TokenKind::end, end_, 0);
-  }
-
-  // --- inside of tags ------------------------------------------------------------------------------------------------
-
-  constexpr Token tag_token() {
-    while (at_ < end_ && (lexing::class_of(source_[at_]) == lexing::blank || wide_space(at_))) at_ += decode_at(source_, at_).length;
-    if (at_ >= end_) {
-      fail(SyntaxError::unexpected_end, end_);
-      return token(TokenKind::end, end_, 0);
-    }
-    const char c = source_[at_];
-    const std::uint8_t kind = lexing::class_of(c);
-    if ((kind & (lexing::name_start | lexing::wide)) != 0) return name_token();
-    if (kind == lexing::digit) return number_token();
-    if (c == '\'' || c == '"') return string_token(c);
-    if (depth_ == 0) {
-      const std::size_t close = at_ + (c == '-' || (c == '+' && inside_ == Inside::block) ? 1 : 0);
-      if (inside_ == Inside::print ? has(close, '}', '}') : has(close, '%', '}')) return close_tag(c, close);
-    }
-    return operator_token(c);
-  }
-
-  constexpr Token close_tag(char sign, std::size_t close) {
-    const bool is_print = inside_ == Inside::print;
-    const Token result = token(is_print ? TokenKind::print_end : TokenKind::block_end, at_, close + 2 - at_);
-    at_ = is_print && sign != '-' ? close + 2 : after_block(close + 2, sign);
-    inside_ = Inside::text;
-    return result;
-  }
-
-  constexpr bool wide_space(std::size_t at) const {
-    return lexing::class_of(source_[at]) == lexing::wide && is_space(decode_at(source_, at).value);
-  }
-
-  constexpr Token name_token() {
-    const std::size_t begin = at_;
-    constexpr std::uint8_t letter = lexing::name_start | lexing::digit | lexing::wide;
-    while (at_ < end_ && (lexing::class_of(source_[at_]) & letter) != 0 && !wide_space(at_)) ++at_;
-    Token result = token(TokenKind::name, begin, at_ - begin);
-    if (result.length <= 5) result.word = lexing::word_of(source_.substr(begin, at_ - begin));
-    return result;
-  }
-
-  constexpr bool digit_at(std::size_t at) const { return at < end_ && lexing::class_of(source_[at]) == lexing::digit; }
-
-  // Digits with single underscores between them.
-  constexpr std::size_t skip_digits(std::size_t at) const {
-    while (digit_at(at) || (at < end_ && source_[at] == '_' && digit_at(at + 1))) ++at;
-    return at;
-  }
-
-  constexpr bool radix_digit(std::size_t at, int radix) const {
-    if (at >= end_) return false;
-    const char c = source_[at];
-    if (radix == 16) return digit_at(at) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-    return c >= '0' && c < '0' + radix;
-  }
-
-  constexpr Token number_token() {
-    const std::size_t begin = at_;
-    if (source_[begin] == '0' && begin + 1 < end_) {
-      const char c = source_[begin + 1];
-      const int radix = c == 'x' || c == 'X' ? 16 : c == 'o' || c == 'O' ? 8 : c == 'b' || c == 'B' ? 2 : 0;
-      if (radix != 0) {
-        std::size_t at = begin + 2;
-        while (radix_digit(at, radix) || (at < end_ && source_[at] == '_' && radix_digit(at + 1, radix))) ++at;
-        if (at > begin + 2) {
-          at_ = at;
-          return token(TokenKind::integer, begin, at - begin);
-        }
-      }
-    }
-    const std::size_t whole = skip_digits(begin);
-    if (begin == 0 || source_[begin - 1] != '.') {  // `x.1.2` are two subscripts
-      std::size_t at = whole;
-      bool real = false;
-      if (at < end_ && source_[at] == '.' && digit_at(at + 1)) {
-        at = skip_digits(at + 1);
-        real = true;
-      }
-      if (at < end_ && (source_[at] == 'e' || source_[at] == 'E')) {
-        const std::size_t exponent = at + 1 + (sign_at(at + 1) != '\0' ? 1 : 0);
-        if (digit_at(exponent)) {
-          at = skip_digits(exponent);
-          real = true;
-        }
-      }
-      if (real) {
-        at_ = at;
-        return token(TokenKind::real, begin, at - begin);
-      }
-    }
-    if (source_[begin] == '0') {  // only zeros may follow a zero
-      for (std::size_t i = begin; i < whole; ++i) {
-        if (source_[i] != '0' && source_[i] != '_') {
-          fail(SyntaxError::bad_number, begin);
-          break;
-        }
-      }
-    }
-    at_ = whole;
-    return token(TokenKind::integer, begin, whole - begin);
-  }
-
-  constexpr Token string_token(char quote) {
-    const std::size_t begin = at_ + 1;
-    for (std::size_t at = begin; at < end_; ++at) {
-      const char c = source_[at];
-      if (c == quote) {
-        at_ = at + 1;
-        return token(TokenKind::string, begin, at - begin);
-      }
-      if (c == '\\') {
-        if (!escape_is_good(at + 1)) {
-          fail(SyntaxError::bad_escape, at);
-          break;
-        }
-        ++at;
-      }
-    }
-    fail(SyntaxError::unclosed_string, at_);
-    return token(TokenKind::end, end_, 0);
-  }
-
-  constexpr bool escape_is_good(std::size_t at) const {
-    if (at >= end_) return true;  // the string is unclosed, which is the better thing to say
-    const char c = source_[at];
-    if (c == 'N') return false;  // characters by name
-    const std::size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
-    std::uint32_t value = 0;
-    for (std::size_t i = 1; i <= digits; ++i) {
-      if (!radix_digit(at + i, 16)) return false;
-      const char d = source_[at + i];
-      value = value * 16 + static_cast<std::uint32_t>(d <= '9' ? d - '0' : (d | 0x20) - 'a' + 10);
-    }
-    return value <= 0x10FFFF;
-  }
-
-  constexpr Token operator_token(char c) {
-    const std::size_t at = at_;
-    const char d = at + 1 < end_ ? source_[at + 1] : '\0';
-    const auto two = [&](TokenKind kind) {
-      at_ = at + 2;
-      return token(kind, at, 2);
-    };
-    const auto one = [&](TokenKind kind) {
-      at_ = at + 1;
-      return token(kind, at, 1);
-    };
-    switch (c) {
-      case '+': return one(TokenKind::plus);
-      case '-': return one(TokenKind::minus);
-      case '*': return d == '*' ? two(TokenKind::star_star) : one(TokenKind::star);
-      case '/': return d == '/' ? two(TokenKind::slash_slash) : one(TokenKind::slash);
-      case '%': return one(TokenKind::percent);
-      case '~': return one(TokenKind::tilde);
-      case '=': return d == '=' ? two(TokenKind::equal) : one(TokenKind::assign);
-      case '!':
-        if (d == '=') return two(TokenKind::not_equal);
-        break;
-      case '<': return d == '=' ? two(TokenKind::less_equal) : one(TokenKind::less);
-      case '>': return d == '=' ? two(TokenKind::greater_equal) : one(TokenKind::greater);
-      case '.': return one(TokenKind::dot);
-      case ',': return one(TokenKind::comma);
-      case ':': return one(TokenKind::colon);
-      case '|': return one(TokenKind::pipe);
-      case ';': return one(TokenKind::semicolon);
-      case '(':
-      case '[':
-      case '{': return open_bracket(c);
-      case ')':
-      case ']':
-      case '}': return close_bracket(c);
-      default: break;
-    }
-    fail(SyntaxError::unexpected_character, at);
-    return token(TokenKind::end, end_, 0);
-  }
-
-  constexpr Token open_bracket(char c) {
-    if (depth_ == max_brackets) {
-      fail(SyntaxError::too_deep, at_);
-      return token(TokenKind::end, end_, 0);
-    }
-    brackets_[depth_++] = c;
-    return token(c == '(' ? TokenKind::left_paren : c == '[' ? TokenKind::left_bracket : TokenKind::left_brace, at_++, 1);
-  }
-
-  constexpr Token close_bracket(char c) {
-    const char open = c == ')' ? '(' : c == ']' ? '[' : '{';
-    if (depth_ == 0 || brackets_[depth_ - 1] != open) {
-      fail(SyntaxError::unbalanced_bracket, at_);
-      return token(TokenKind::end, end_, 0);
-    }
-    --depth_;
-    return token(c == ')' ? TokenKind::right_paren : c == ']' ? TokenKind::right_bracket : TokenKind::right_brace, at_++, 1);
-  }
-
-  static constexpr std::size_t max_brackets = 64;
-
-  std::string_view source_;
-  std::size_t end_;
-  std::size_t at_ = 0;
-  Inside inside_ = Inside::text;
-  std::size_t depth_ = 0;
-  std::array<char, max_brackets> brackets_{};
-  Diagnosis diagnosis_;
-};
-
-}  // namespace diecast::chat
-
-// ---- diecast/chat/expression_parser.hpp
-// Tokens to the tree of an expression, by precedence. The statements of parser.hpp are built on it.
-// The compiler can run it: `Nodes` is a growing vector at run time, a fixed array for constants.
-// After the first error the lexer gives only `end`, so every loop here ends by itself.
-
-namespace diecast::chat {
-
-// A list of nodes while it is being built.
-template <class Nodes>
-struct Chain {
-  Nodes& nodes;
-  Index first = 0;
-  Index last = 0;
-
-  constexpr void add(Index node) {
-    if (node == 0) return;
-    if (first == 0) {
-      first = node;
-    } else {
-      nodes[last].next = node;
-    }
-    last = node;
-    while (nodes[last].next != 0) last = nodes[last].next;
-  }
-};
-
-template <class Nodes>
-class ExpressionParser {
- public:
-  constexpr ExpressionParser(std::string_view source, Nodes& nodes) : source_(source), nodes_(nodes), lexer_(source) {
-    nodes_.push(Node{});  // index 0 is "no node"
-  }
-
-  constexpr const Diagnosis& diagnosis() const { return lexer_.diagnosis(); }
-
- protected:
-  // --- tokens --------------------------------------------------------------------------------------------------------
-
-  constexpr std::string_view text(const Token& token) const { return source_.substr(token.at, token.length); }
-
-  constexpr Token take() {
-    const Token taken = token_;
-    if (ahead_full_) {
-      token_ = ahead_;
-      ahead_full_ = false;
-    } else {
-      token_ = lexer_.next();
-    }
-    return taken;
-  }
-
-  constexpr const Token& look() {
-    if (!ahead_full_) {
-      ahead_ = lexer_.next();
-      ahead_full_ = true;
-    }
-    return ahead_;
-  }
-
-  constexpr Index fail(SyntaxError kind, std::size_t at) {
-    lexer_.fail(kind, at);
-    token_ = Token{TokenKind::end, Word::other, static_cast<std::uint32_t>(source_.size()), 0};
-    ahead_full_ = false;
-    return 0;
-  }
-
-  constexpr Index unexpected() {
-    return fail(token_.kind == TokenKind::end ? SyntaxError::unexpected_end : SyntaxError::unexpected_token, token_.at);
-  }
-
-  constexpr bool is(TokenKind kind) const { return token_.kind == kind; }
-  constexpr bool is(Word word) const { return token_.word == word; }
-  constexpr bool is_name(std::string_view name) const { return token_.kind == TokenKind::name && text(token_) == name; }
-
-  constexpr bool skip(TokenKind kind) {
-    if (token_.kind != kind) return false;
-    take();
-    return true;
-  }
-  constexpr bool skip_name(std::string_view name) {
-    if (!is_name(name)) return false;
-    take();
-    return true;
-  }
-
-  constexpr Token expect(TokenKind kind) {
-    if (token_.kind != kind) unexpected();
-    return token_.kind == kind ? take() : token_;
-  }
-
-  constexpr Index add(NodeKind kind, const Token& token, Index a = 0, Index b = 0, Index c = 0) {
-    if (lexer_.failed()) return 0;
-    Node node;
-    node.kind = kind;
-    node.at = token.at;
-    node.length = token.length;
-    node.a = a;
-    node.b = b;
-    node.c = c;
-    const Index index = nodes_.push(node);
-    if (index == 0) return fail(SyntaxError::too_long, token.at);
-    return index;
-  }
-
-  // Nesting is bounded here, since the parser is recursive and the text is somebody else's.
-  class Deeper {
-   public:
-    constexpr explicit Deeper(ExpressionParser& parser) : parser_(parser) {
-      if (++parser_.depth_ > max_depth) parser_.fail(SyntaxError::too_deep, parser_.token_.at);
-    }
-    constexpr ~Deeper() { --parser_.depth_; }
-    Deeper(const Deeper&) = delete;
-    Deeper& operator=(const Deeper&) = delete;
-
-   private:
-    ExpressionParser& parser_;
-  };
-
-  // --- expressions ---------------------------------------------------------------------------------------------------
-
-  // `a` or `a, b`: with commas it is a tuple, also without parentheses.
-  constexpr Index tuple_or_one(bool with_condition, bool ends_at_recursive = false) {
-    const Token begin = token_;
-    Chain<Nodes> chain{nodes_};
-    bool is_tuple = false;
-    while (!lexer_.failed()) {
-      if (is(TokenKind::print_end) || is(TokenKind::block_end) || is(TokenKind::right_paren)) break;
-      if (ends_at_recursive && is_name("recursive")) break;
-      chain.add(with_condition ? expression() : binary(1));
-      if (!skip(TokenKind::comma)) break;
-      is_tuple = true;
-    }
-    if (is_tuple) return add(NodeKind::tuple, begin, chain.first);
-    if (chain.first == 0) return unexpected();
-    return chain.first;
-  }
-
-  constexpr Index expression() {
-    Deeper deeper(*this);
-    Index value = binary(1);
-    while (is(Word::if_) && is(TokenKind::name)) {
-      const Token begin = take();
-      const Index test = binary(1);
-      Index otherwise = 0;
-      if (is(Word::else_)) {
-        take();
-        otherwise = expression();
-      }
-      value = add(NodeKind::condition, begin, test, value, otherwise);
-    }
-    return value;
-  }
-
-  struct Infix {
-    int level = 0;  // 1 or, 2 and, (3 not), 4 comparison, 5 + -, 6 ~, 7 * / // %, 8 **
-    Operator op = Operator::none;
-  };
-
-  constexpr Infix infix() {
-    switch (token_.kind) {
-      case TokenKind::name:
-        switch (token_.word) {
-          case Word::or_: return {1};
-          case Word::and_: return {2};
-          case Word::in: return {4, Operator::in};
-          case Word::not_: return look().word == Word::in ? Infix{4, Operator::not_in} : Infix{};
-          default: return {};
-        }
-      case TokenKind::equal: return {4, Operator::eq};
-      case TokenKind::not_equal: return {4, Operator::ne};
-      case TokenKind::less: return {4, Operator::lt};
-      case TokenKind::less_equal: return {4, Operator::le};
-      case TokenKind::greater: return {4, Operator::gt};
-      case TokenKind::greater_equal: return {4, Operator::ge};
-      case TokenKind::plus: return {5, Operator::add};
-      case TokenKind::minus: return {5, Operator::sub};
-      case TokenKind::tilde: return {6};
-      case TokenKind::star: return {7, Operator::mul};
-      case TokenKind::slash: return {7, Operator::div};
-      case TokenKind::slash_slash: return {7, Operator::floordiv};
-      case TokenKind::percent: return {7, Operator::mod};
-      case TokenKind::star_star: return {8, Operator::pow};
-      default: return {};
-    }
-  }
-
-  constexpr Index binary(int lowest) {
-    Deeper deeper(*this);
-    Index left = 0;
-    if (is(Word::not_) && lowest <= 3) {
-      const Token begin = take();
-      const Index operand = binary(3);
-      left = add(NodeKind::not_, begin, operand);
-    } else {
-      left = unary(true);
-    }
-    while (true) {
-      const Infix next = infix();
-      if (next.level < lowest || next.level == 0) return left;
-      const Token begin = token_;
-      if (next.level == 4) {
-        left = comparison(begin, left);
-      } else if (next.level == 6) {
-        Chain<Nodes> chain{nodes_};
-        chain.add(left);
-        while (skip(TokenKind::tilde)) chain.add(binary(7));
-        left = add(NodeKind::concat, begin, chain.first);
-      } else {
-        take();
-        const Index right = binary(next.level + 1);
-        const NodeKind kind = next.level == 1 ? NodeKind::or_ : next.level == 2 ? NodeKind::and_ : NodeKind::binary;
-        left = add(kind, begin, left, right);
-        if (left != 0) nodes_[left].op = static_cast<std::uint8_t>(next.op);
-      }
-      if (left == 0) return 0;
-    }
-  }
-
-  constexpr Index comparison(const Token& begin, Index first) {
-    Chain<Nodes> chain{nodes_};
-    while (true) {
-      const Infix next = infix();
-      if (next.level != 4) break;
-      const Token at = take();
-      if (next.op == Operator::not_in) take();
-      const Index right = binary(5);
-      const Index operand = add(NodeKind::operand, at, right);
-      if (operand == 0) return 0;
-      nodes_[operand].op = static_cast<std::uint8_t>(next.op);
-      chain.add(operand);
-    }
-    return add(NodeKind::compare, begin, first, chain.first);
-  }
-
-  constexpr Index unary(bool with_filter) {
-    Index node = 0;
-    if (is(TokenKind::minus) || is(TokenKind::plus)) {
-      Deeper deeper(*this);
-      const Token sign = take();
-      const Index operand = unary(false);
-      node = add(sign.kind == TokenKind::minus ? NodeKind::negative : NodeKind::positive, sign, operand);
-    } else {
-      node = primary();
-    }
-    return postfix(node, with_filter);
-  }
-
-  constexpr Index postfix(Index node, bool with_filter) {
-    while (node != 0) {
-      switch (token_.kind) {
-        case TokenKind::dot: node = dotted(node); break;
-        case TokenKind::left_bracket: node = subscript(node); break;
-        case TokenKind::left_paren: {
-          const Token begin = token_;
-          const Index arguments = call_arguments();
-          node = add(NodeKind::call, begin, node, arguments);
-          break;
-        }
-        case TokenKind::pipe:
-          if (!with_filter) return node;
-          node = filter_chain(node);
-          if (is(TokenKind::dot) || is(TokenKind::left_bracket)) return node;  // these do not follow a filter
-          break;
-        case TokenKind::name:
-          if (!with_filter || !is(Word::is)) return node;
-          node = test(node);
-          if (is(TokenKind::dot) || is(TokenKind::left_bracket)) return node;
-          break;
-        default: return node;
-      }
-    }
-    return node;
-  }
-
-  constexpr Index dotted(Index object) {
-    take();
-    if (is(TokenKind::name)) {
-      const Token name = take();
-      return add(NodeKind::attribute, name, object);
-    }
-    if (!is(TokenKind::integer)) return unexpected();
-    const Token number = take();
-    const Index index = add(NodeKind::integer, number);
-    return add(NodeKind::item, number, object, index);
-  }
-
-  constexpr Index subscript(Index object) {
-    const Token begin = take();
-    Chain<Nodes> chain{nodes_};
-    bool is_tuple = false;
-    while (!is(TokenKind::right_bracket) && !lexer_.failed()) {
-      if (chain.first != 0) {
-        expect(TokenKind::comma);
-        is_tuple = true;
-      }
-      chain.add(subscribed());
-    }
-    expect(TokenKind::right_bracket);
-    const Index index = is_tuple || chain.first == 0 ? add(NodeKind::tuple, begin, chain.first) : chain.first;
-    return add(NodeKind::item, begin, object, index);
-  }
-
-  constexpr Index subscribed() {
-    const Token begin = token_;
-    Index start = 0;
-    if (!is(TokenKind::colon)) {
-      start = expression();
-      if (!is(TokenKind::colon)) return start;
-    }
-    take();
-    const auto bound = [&]() -> Index {
-      if (is(TokenKind::colon) || is(TokenKind::right_bracket) || is(TokenKind::comma)) return 0;
-      return expression();
-    };
-    const Index stop = bound();
-    const Index step = skip(TokenKind::colon) ? bound() : 0;
-    return add(NodeKind::slice, begin, start, stop, step);
-  }
-
-  constexpr Index call_arguments() {
-    const Token begin = expect(TokenKind::left_paren);
-    Chain<Nodes> chain{nodes_};
-    bool keywords = false;
-    bool star = false;
-    bool double_star = false;
-    while (!is(TokenKind::right_paren) && !lexer_.failed()) {
-      if (chain.first != 0) {
-        expect(TokenKind::comma);
-        if (is(TokenKind::right_paren)) break;
-      }
-      const Token at = token_;
-      if (skip(TokenKind::star)) {
-        if (star || double_star) return fail(SyntaxError::bad_arguments, at.at);
-        star = true;
-        const Index value = expression();
-        chain.add(add(NodeKind::star, at, value));
-      } else if (skip(TokenKind::star_star)) {
-        if (double_star) return fail(SyntaxError::bad_arguments, at.at);
-        double_star = true;
-        const Index value = expression();
-        chain.add(add(NodeKind::double_star, at, value));
-      } else if (is(TokenKind::name) && look().kind == TokenKind::assign) {
-        if (double_star) return fail(SyntaxError::bad_arguments, at.at);
-        keywords = true;
-        take();
-        take();
-        const Index value = expression();
-        chain.add(add(NodeKind::keyword, at, value));
-      } else {
-        if (star || double_star || keywords) return fail(SyntaxError::bad_arguments, begin.at);
-        chain.add(expression());
-      }
-    }
-    expect(TokenKind::right_paren);
-    return chain.first;
-  }
-
-  constexpr Index filter_chain(Index node) {
-    while (skip(TokenKind::pipe)) node = one_filter(node);
-    return node;
-  }
-
-  constexpr Index one_filter(Index input) {
-    const Token name = expect(TokenKind::name);
-    const Index arguments = is(TokenKind::left_paren) ? call_arguments() : 0;
-    return add(NodeKind::filter, name, input, arguments);
-  }
-
-  constexpr bool starts_test_argument() const {
-    switch (token_.kind) {
-      case TokenKind::name: return !is(Word::else_) && !is(Word::or_) && !is(Word::and_) && !is(Word::if_) && !is(Word::not_);
-      case TokenKind::string:
-      case TokenKind::integer:
-      case TokenKind::real:
-      case TokenKind::left_bracket:
-      case TokenKind::left_brace: return true;
-      default: return false;
-    }
-  }
-
-  constexpr Index test(Index input) {
-    take();
-    const bool negated = is(Word::not_);
-    if (negated) take();
-    const Token name = expect(TokenKind::name);
-    Index arguments = 0;
-    if (is(TokenKind::left_paren)) {
-      arguments = call_arguments();
-    } else if (starts_test_argument()) {
-      if (is(Word::is)) return fail(SyntaxError::chained_test, token_.at);
-      arguments = postfix(primary(), false);
-    }
-    const Index node = add(NodeKind::test, name, input, arguments);
-    if (node != 0) nodes_[node].op = negated ? 1 : 0;
-    return node;
-  }
-
-  constexpr Index primary() {
-    switch (token_.kind) {
-      case TokenKind::name: return named();
-      case TokenKind::string: {
-        const Token first = take();
-        const Index node = add(NodeKind::string, first);
-        Index last = node;
-        while (is(TokenKind::string) && !lexer_.failed()) {
-          const Token part = take();
-          const Index more = add(NodeKind::string, part);
-          if (more == 0) return 0;
-          nodes_[last].a = more;
-          last = more;
-        }
-        return node;
-      }
-      case TokenKind::integer: return add(NodeKind::integer, take());
-      case TokenKind::real: return add(NodeKind::real, take());
-      case TokenKind::left_paren: return parenthesised();
-      case TokenKind::left_bracket: return list();
-      case TokenKind::left_brace: return dict();
-      default: return unexpected();
-    }
-  }
-
-  constexpr Index named() {
-    switch (token_.word) {
-      case Word::true_: return add(NodeKind::true_, take());
-      case Word::false_: return add(NodeKind::false_, take());
-      case Word::none: return add(NodeKind::none, take());
-      case Word::other: break;
-      default: return unexpected();
-    }
-    const Token name = take();
-    if (name.length == 6 || name.length == 7) {
-      const std::string_view word = text(name);
-      if (word == "kwargs") uses_ = static_cast<std::uint8_t>(uses_ | uses_kwargs);
-      if (word == "varargs") uses_ = static_cast<std::uint8_t>(uses_ | uses_varargs);
-      if (word == "caller") uses_ = static_cast<std::uint8_t>(uses_ | uses_caller);
-    }
-    return add(NodeKind::name, name);
-  }
-
-  constexpr Index parenthesised() {
-    const Token begin = take();
-    Index value = 0;
-    if (is(TokenKind::right_paren)) {
-      value = add(NodeKind::tuple, begin);
-    } else {
-      value = tuple_or_one(true);
-    }
-    expect(TokenKind::right_paren);
-    return value;
-  }
-
-  constexpr Index list() {
-    const Token begin = take();
-    Chain<Nodes> chain{nodes_};
-    while (!is(TokenKind::right_bracket) && !lexer_.failed()) {
-      chain.add(expression());
-      if (!skip(TokenKind::comma)) break;
-    }
-    expect(TokenKind::right_bracket);
-    return add(NodeKind::list, begin, chain.first);
-  }
-
-  constexpr Index dict() {
-    const Token begin = take();
-    Chain<Nodes> chain{nodes_};
-    while (!is(TokenKind::right_brace) && !lexer_.failed()) {
-      chain.add(expression());
-      expect(TokenKind::colon);
-      chain.add(expression());
-      if (!skip(TokenKind::comma)) break;
-    }
-    expect(TokenKind::right_brace);
-    return add(NodeKind::dict, begin, chain.first);
-  }
-
-  static constexpr int max_depth = 100;
-
-  std::string_view source_;
-  Nodes& nodes_;
-  Lexer lexer_;
-  Token token_;
-  Token ahead_;
-  bool ahead_full_ = false;
-  int depth_ = 0;
-  std::uint8_t uses_ = 0;  // what names the current macro's body has mentioned
-};
-
-}  // namespace diecast::chat
-
-// ---- diecast/chat/parser.hpp
-// Tokens to the syntax tree of a template: the statements of Jinja with loop controls and `generation` blocks, by recursive descent.
-
-namespace diecast::chat {
-
-template <class Nodes>
-class Parser : private ExpressionParser<Nodes> {
-  using Base = ExpressionParser<Nodes>;
-  using Deeper = typename Base::Deeper;
-  using Base::add;
-  using Base::binary;
-  using Base::expect;
-  using Base::expression;
-  using Base::fail;
-  using Base::filter_chain;
-  using Base::is;
-  using Base::is_name;
-  using Base::one_filter;
-  using Base::skip;
-  using Base::skip_name;
-  using Base::take;
-  using Base::text;
-  using Base::tuple_or_one;
-  using Base::unexpected;
-  using Base::lexer_;
-  using Base::nodes_;
-  using Base::source_;
-  using Base::token_;
-  using Base::uses_;
-
- public:
-  using Base::Base;
-  using Base::diagnosis;
-
-  // The first statement. `diagnosis` says whether it went well.
-  constexpr Index parse() {
-    if (source_.size() >= 0x7FFFFFFF) {
-      lexer_.fail(SyntaxError::too_long, 0);
-      return 0;
-    }
-    token_ = lexer_.next();
-    return body(Ends::nothing);
-  }
-
- private:
-  // Which end tags the body being parsed waits for.
-  enum class Ends : std::uint8_t {
-    nothing, if_, else_, for_, for_else, set, macro, call, filter, with, generation, block, autoescape
-  };
-
-  // --- statements ----------------------------------------------------------------------------------------------------
-
-  constexpr static bool ends(Ends waiting, std::string_view tag) {
-    switch (waiting) {
-      case Ends::nothing: return false;
-      case Ends::if_: return tag == "elif" || tag == "else" || tag == "endif";
-      case Ends::else_: return tag == "endif";
-      case Ends::for_: return tag == "else" || tag == "endfor";
-      case Ends::for_else: return tag == "endfor";
-      case Ends::set: return tag == "endset";
-      case Ends::macro: return tag == "endmacro";
-      case Ends::call: return tag == "endcall";
-      case Ends::filter: return tag == "endfilter";
-      case Ends::with: return tag == "endwith";
-      case Ends::generation: return tag == "endgeneration";
-      case Ends::block: return tag == "endblock";
-      case Ends::autoescape: return tag == "endautoescape";
-    }
-    return false;
-  }
-
-  // Statements up to an end tag, whose name is then the current token; or up to the end of the template.
-  constexpr Index body(Ends waiting) {
-    Deeper deeper(*this);
-    Chain<Nodes> chain{nodes_};
-    while (true) {
-      switch (token_.kind) {
-        case TokenKind::data: {
-          const Token data = take();
-          chain.add(add(NodeKind::data, data));
-          break;
-        }
-        case TokenKind::print_begin: {
-          const Token begin = take();
-          const Index value = tuple_or_one(true);
-          chain.add(add(NodeKind::print, begin, value));
-          expect(TokenKind::print_end);
-          break;
-        }
-        case TokenKind::block_begin:
-          take();
-          if (is(TokenKind::name) && ends(waiting, text(token_))) return chain.first;
-          chain.add(statement());
-          expect(TokenKind::block_end);
-          break;
-        default:
-          if (waiting != Ends::nothing || !is(TokenKind::end)) fail(SyntaxError::unexpected_end, token_.at);
-          return chain.first;
-      }
-    }
-  }
-
-  // The body of a tag that is closed by one end tag; the end tag's name is taken.
-  constexpr Index closed_body(Ends waiting) {
-    skip(TokenKind::colon);
-    expect(TokenKind::block_end);
-    const Index first = body(waiting);
-    take();
-    return first;
-  }
-
-  constexpr Index statement() {
-    if (!is(TokenKind::name)) return unexpected();
-    const Token tag = take();
-    const std::string_view name = text(tag);
-    switch (name[0]) {
-      case 'i':
-        if (name == "if") return if_statement(tag);
-        if (name == "include" || name == "import") return load_statement(tag);
-        break;
-      case 's':
-        if (name == "set") return set_statement(tag);
-        break;
-      case 'f':
-        if (name == "for") return for_statement(tag);
-        if (name == "filter") return filter_statement(tag);
-        if (name == "from") return load_statement(tag);
-        break;
-      case 'm':
-        if (name == "macro") return macro_statement(tag);
-        break;
-      case 'c':
-        if (name == "call") return call_statement(tag);
-        if (name == "continue") return loop_control(NodeKind::continue_, tag);
-        break;
-      case 'b':
-        if (name == "break") return loop_control(NodeKind::break_, tag);
-        if (name == "block") return block_statement(tag);
-        break;
-      case 'g':
-        if (name == "generation") return generation_statement(tag);
-        break;
-      case 'w':
-        if (name == "with") return with_statement(tag);
-        break;
-      case 'p':
-        if (name == "print") return print_statement(tag);
-        break;
-      case 'a':
-        if (name == "autoescape") return autoescape_statement(tag);
-        break;
-      case 'e':
-        if (name == "extends") return load_statement(tag);
-        if (name == "else" || name == "elif" || name.substr(0, 3) == "end") return fail(SyntaxError::stray_end_tag, tag.at);
-        break;
-      default: break;
-    }
-    return fail(SyntaxError::unknown_tag, tag.at);
-  }
-
-  constexpr Index if_statement(const Token& tag) {
-    const Index first = add(NodeKind::if_, tag);
-    Index current = first;
-    while (!lexer_.failed()) {
-      const Index test = tuple_or_one(false);
-      skip(TokenKind::colon);
-      expect(TokenKind::block_end);
-      const Index then = body(Ends::if_);
-      if (lexer_.failed()) break;
-      nodes_[current].a = test;
-      nodes_[current].b = then;
-      const Token end = take();
-      if (text(end) == "endif") break;
-      if (text(end) == "else") {
-        const Index rest = closed_body(Ends::else_);
-        if (!lexer_.failed()) nodes_[current].c = rest;
-        break;
-      }
-      const Index rest = add(NodeKind::if_, end);
-      nodes_[current].c = rest;
-      nodes_[current].op = 1;
-      current = rest;
-    }
-    return first;
-  }
-
-  constexpr Index for_statement(const Token& tag) {
-    const Index target = assign_target(false);
-    if (!is(Word::in)) return unexpected();
-    take();
-    const Index iterable = tuple_or_one(false, true);
-    if (is(Word::if_)) {
-      take();
-      const Index filter = expression();
-      if (!lexer_.failed()) nodes_[iterable].next = filter;
-    }
-    const bool recursive = skip_name("recursive");
-    ++loops_;
-    skip(TokenKind::colon);
-    expect(TokenKind::block_end);
-    const Index content = body(Ends::for_);
-    --loops_;
-    const Token end = take();
-    Index otherwise = 0;
-    if (text(end) == "else") otherwise = closed_body(Ends::for_else);
-    const Index node = add(NodeKind::for_, tag, target, iterable, content);
-    if (node != 0) {
-      nodes_[node].d = otherwise;
-      nodes_[node].op = recursive ? 1 : 0;
-    }
-    return node;
-  }
-
-  constexpr Index loop_control(NodeKind kind, const Token& tag) {
-    if (loops_ == 0) return fail(SyntaxError::loop_control_outside, tag.at);
-    return add(kind, tag);
-  }
-
-  constexpr Index set_statement(const Token& tag) {
-    const Index target = assign_target(true);
-    if (skip(TokenKind::assign)) {
-      const Index value = tuple_or_one(true);
-      return add(NodeKind::set, tag, target, value);
-    }
-    const Index filters = filter_chain(0);
-    const Index content = closed_body(Ends::set);
-    return add(NodeKind::set_block, tag, target, filters, content);
-  }
-
-  // Inside of a macro, loops outside of it do not count, and what its body mentions is noted.
-  struct MacroState {
-    int loops;
-    std::uint8_t uses;
-  };
-  constexpr MacroState enter_macro() {
-    const MacroState state{loops_, uses_};
-    loops_ = 0;
-    uses_ = 0;
-    return state;
-  }
-  constexpr std::uint8_t leave_macro(const MacroState& state) {
-    const std::uint8_t used = uses_;
-    loops_ = state.loops;
-    uses_ = static_cast<std::uint8_t>(state.uses | used);
-    return used;
-  }
-
-  constexpr Index macro_statement(const Token&) {
-    const Token name = expect(TokenKind::name);
-    const MacroState outer = enter_macro();
-    const Index parameters = signature();
-    const Index content = closed_body(Ends::macro);
-    const std::uint8_t uses = leave_macro(outer);
-    const Index node = add(NodeKind::macro, name, parameters, 0, content);
-    if (node != 0) nodes_[node].op = uses;
-    return node;
-  }
-
-  constexpr Index call_statement(const Token& tag) {
-    const Index parameters = is(TokenKind::left_paren) ? signature() : 0;
-    const Index call = expression();
-    if (lexer_.failed()) return 0;
-    if (nodes_[call].kind != NodeKind::call) return fail(SyntaxError::call_expected, tag.at);
-    const MacroState outer = enter_macro();
-    const Index content = closed_body(Ends::call);
-    const std::uint8_t uses = leave_macro(outer);
-    const Index node = add(NodeKind::call_block, tag, call, parameters, content);
-    if (node != 0) nodes_[node].op = uses;
-    return node;
-  }
-
-  constexpr Index signature() {
-    expect(TokenKind::left_paren);
-    Chain<Nodes> chain{nodes_};
-    bool defaults = false;
-    while (!is(TokenKind::right_paren) && !lexer_.failed()) {
-      if (chain.first != 0) expect(TokenKind::comma);
-      const Token name = expect(TokenKind::name);
-      Index value = 0;
-      if (skip(TokenKind::assign)) {
-        value = expression();
-        defaults = true;
-      } else if (defaults) {
-        return fail(SyntaxError::default_then_no_default, name.at);
-      }
-      chain.add(add(NodeKind::parameter, name, value));
-    }
-    expect(TokenKind::right_paren);
-    return chain.first;
-  }
-
-  constexpr Index filter_statement(const Token& tag) {
-    const Index filters = one_filter(0);
-    const Index all = filter_chain(filters);
-    const Index content = closed_body(Ends::filter);
-    return add(NodeKind::filter_block, tag, 0, all, content);
-  }
-
-  constexpr Index with_statement(const Token& tag) {
-    Chain<Nodes> targets{nodes_};
-    Chain<Nodes> values{nodes_};
-    while (!is(TokenKind::block_end) && !lexer_.failed()) {
-      if (targets.first != 0) expect(TokenKind::comma);
-      targets.add(assign_target(false));
-      expect(TokenKind::assign);
-      values.add(expression());
-    }
-    const Index content = closed_body(Ends::with);
-    return add(NodeKind::with, tag, targets.first, values.first, content);
-  }
-
-  constexpr Index generation_statement(const Token& tag) {
-    const int loops = loops_;
-    loops_ = 0;
-    const Index content = closed_body(Ends::generation);
-    loops_ = loops;
-    return add(NodeKind::generation, tag, 0, 0, content);
-  }
-
-  constexpr Index block_statement(const Token&) {
-    const Token name = expect(TokenKind::name);
-    const bool scoped = skip_name("scoped");
-    skip_name("required");
-    const int loops = loops_;
-    loops_ = 0;
-    const Index content = closed_body(Ends::block);
-    loops_ = loops;
-    skip_name(text(name));
-    const Index node = add(NodeKind::block, name, 0, 0, content);
-    if (node != 0) nodes_[node].op = scoped ? 1 : 0;
-    return node;
-  }
-
-  constexpr Index print_statement(const Token& tag) {
-    Chain<Nodes> values{nodes_};
-    while (!is(TokenKind::block_end) && !lexer_.failed()) {
-      if (values.first != 0) expect(TokenKind::comma);
-      values.add(expression());
-    }
-    return add(NodeKind::print, tag, values.first);
-  }
-
-  constexpr Index autoescape_statement(const Token& tag) {
-    const Index value = expression();
-    const Index content = closed_body(Ends::autoescape);
-    return add(NodeKind::autoescape, tag, value, 0, content);
-  }
-
-  // Nothing can be loaded, so that only what ends the tag matters.
-  constexpr Index load_statement(const Token& tag) {
-    while (!is(TokenKind::block_end) && !lexer_.failed() && !is(TokenKind::end)) take();
-    return add(NodeKind::load, tag);
-  }
-
-  // --- targets -------------------------------------------------------------------------------------------------------
-
-  constexpr Index assign_target(bool with_namespace) {
-    const Token begin = token_;
-    Chain<Nodes> chain{nodes_};
-    bool is_tuple = false;
-    while (!lexer_.failed()) {
-      if (chain.first != 0) {
-        if (is(Word::in) || is(TokenKind::assign) || is(TokenKind::block_end)) break;  // a comma at the end
-      }
-      chain.add(one_target(with_namespace));
-      if (!skip(TokenKind::comma)) break;
-      is_tuple = true;
-    }
-    return is_tuple ? add(NodeKind::tuple, begin, chain.first) : chain.first;
-  }
-
-  constexpr Index one_target(bool with_namespace) {
-    Deeper deeper(*this);
-    if (is(TokenKind::left_paren)) {
-      const Token begin = take();
-      Chain<Nodes> chain{nodes_};
-      bool is_tuple = false;
-      while (!is(TokenKind::right_paren) && !lexer_.failed()) {
-        chain.add(one_target(false));
-        if (!skip(TokenKind::comma)) break;
-        is_tuple = true;
-      }
-      expect(TokenKind::right_paren);
-      if (chain.first == 0) return fail(SyntaxError::bad_target, begin.at);
-      return is_tuple ? add(NodeKind::tuple, begin, chain.first) : chain.first;
-    }
-    if (!is(TokenKind::name) || !is(Word::other)) return fail(SyntaxError::bad_target, token_.at);
-    const Token name = take();
-    const Index node = add(NodeKind::name, name);
-    if (!with_namespace || !skip(TokenKind::dot)) return node;
-    const Token attribute = expect(TokenKind::name);
-    return add(NodeKind::attribute, attribute, node);
-  }
-
-  int loops_ = 0;
-};
-
-}  // namespace diecast::chat
-
-// ---- diecast/chat/compiled_template.hpp
-// A chat template parsed by the compiler: the tree is a constant of the program, and a broken template does not compile.
-// `Source` is a `static constexpr char[]` member of a config, so symbols carry its name and not its text.
-
-namespace diecast::chat {
-
-template <std::size_t Capacity>
-struct ParsedTemplate {
-  FixedNodes<Capacity> nodes{};
-  Index root = 0;
-  SyntaxError error = SyntaxError::none;
-  Place place{};
-};
-
-template <std::size_t Capacity>
-constexpr ParsedTemplate<Capacity> parse_template(std::string_view source) {
-  ParsedTemplate<Capacity> parsed;
-  Parser<FixedNodes<Capacity>> parser(source, parsed.nodes);
-  parsed.root = parser.parse();
-  parsed.error = parser.diagnosis().kind;
-  if (parsed.error != SyntaxError::none) parsed.place = place_of(source, parser.diagnosis().at);
-  return parsed;
-}
-
-template <std::size_t Size, std::size_t Capacity>
-constexpr ParsedTemplate<Size> shrink(const ParsedTemplate<Capacity>& parsed) {
-  ParsedTemplate<Size> exact;
-  for (std::size_t i = 0; i < Size; ++i) exact.nodes.nodes[i] = parsed.nodes.nodes[i];
-  exact.nodes.size = Size;
-  exact.root = parsed.root;
-  return exact;
-}
-
-// All compilers print the arguments of the class whose static_assert fails: that is where the error is.
-template <SyntaxError Kind, std::uint32_t Line, std::uint32_t Column>
-struct chat_template_is_well_formed {
-  static_assert(Kind == SyntaxError::none, "the chat template has a syntax error: its kind, line and column are the arguments above");
-  static constexpr bool value = true;
-};
-
-template <const auto& Source>
-class CompiledTemplate {
-  static constexpr std::string_view text{Source};  // up to the NUL that ends the literal
-  static constexpr auto parsed = parse_template<sizeof(Source) + 8>(text);
-  static_assert(chat_template_is_well_formed<parsed.error, parsed.place.line, parsed.place.column>::value);
-  static constexpr auto exact = shrink<parsed.nodes.size>(parsed);
-
- public:
-  static constexpr Tree tree() { return {text, exact.nodes.nodes.data(), exact.nodes.size, exact.root}; }
-};
 
 }  // namespace diecast::chat
 
@@ -13081,9 +13182,12 @@ namespace diecast {
 
 class Engine {
  public:
-  Engine(Model model, std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer)
+  // `parsed`: the template as the compiler parsed it; it is used where it is the file's own text.
+  Engine(Model model, std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer, const std::optional<chat::Tree>& parsed = {})
       : model_(std::move(model)), backend_(std::move(backend)), tokenizer_(std::move(tokenizer)) {
-    if (model_.chat_template) template_.emplace(*model_.chat_template);
+    if (!model_.chat_template) return;
+    if (parsed && parsed->source == *model_.chat_template) template_.emplace(*parsed);
+    else template_.emplace(*model_.chat_template);
   }
 
   const Model& model() const { return model_; }

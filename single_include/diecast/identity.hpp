@@ -156,14 +156,41 @@ inline std::string digest_of(const std::optional<std::string>& chat_template) {
 
 }  // namespace detail
 
+// Three of the four digests, which cost milliseconds; `weights` and `whole` stay empty.
+inline Identity identity_without_weights(const Model& model) {
+  return {"", detail::digest_of(model.tokenizer), detail::digest_of(model.chat_template), detail::digest_of(model.generation), ""};
+}
+
 // Reads every weight once.
 inline Identity identity_of(const Model& model) {
-  Identity identity{detail::digest_of(model.weights), detail::digest_of(model.tokenizer), detail::digest_of(model.chat_template),
-                    detail::digest_of(model.generation), ""};
+  Identity identity = identity_without_weights(model);
+  identity.weights = detail::digest_of(model.weights);
   Sha256 whole;
   for (const std::string* part : {&identity.weights, &identity.tokenizer, &identity.chat_template, &identity.generation}) whole.text(*part);
   identity.whole = whole.hex();
   return identity;
+}
+
+// Which of a config's digests are not the file's, by name; a digest that `file` leaves empty is not compared.
+inline std::vector<std::string> different_digests(const CompiledIdentity& compiled, const Identity& file) {
+  std::vector<std::string> different;
+  const auto compare = [&different](const char* name, std::string_view ours, const std::string& theirs) {
+    if (!theirs.empty() && ours != theirs) different.push_back(std::string(name) + " digest: compiled " + std::string(ours) + ", file " + theirs);
+  };
+  compare("weights", compiled.weights, file.weights);
+  compare("tokenizer", compiled.tokenizer, file.tokenizer);
+  compare("chat template", compiled.chat_template, file.chat_template);
+  compare("generation defaults", compiled.generation, file.generation);
+  if (different.empty()) compare("identity", compiled.whole, file.whole);
+  return different;
+}
+
+// Everything that a config says beside its spec, against the file; every difference in one Error. With identity_of(file) the weights, too.
+inline void check_identity(const Compiled& compiled, const Model& file, const Identity& identity) {
+  std::vector<std::string> different;
+  if (compiled.identity) different = different_digests(*compiled.identity, identity);
+  for (std::string& one : different_facts(compiled, file)) different.push_back(std::move(one));
+  detail::refuse_different(compiled, different);
 }
 
 }  // namespace diecast

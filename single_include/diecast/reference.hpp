@@ -642,10 +642,11 @@ namespace diecast::reference {
 template <class Config>
 Engine load(const std::string& gguf, int threads = 0) {
   Model model = read_gguf(gguf, [](const Spec& spec, std::span<const Format> formats) { check_compiled(compiled<Config>(), spec, formats); });
+  check_facts(compiled<Config>(), model);
   if (threads <= 0) threads = (std::max)(1, static_cast<int>(std::thread::hardware_concurrency()));
   auto backend = std::make_shared<const Reference<float>>(model.spec, model.weights, threads);
   auto tokenizer = make_tokenizer(model.tokenizer);
-  return Engine(std::move(model), std::move(backend), std::move(tokenizer));
+  return Engine(std::move(model), std::move(backend), std::move(tokenizer), compiled<Config>().parsed_template);
 }
 
 }  // namespace diecast::reference

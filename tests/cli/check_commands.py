@@ -134,7 +134,10 @@ class Others(unittest.TestCase):
                 self.assertTrue(abs(result["mean_nll"] - case["mean_nll"]) < 1e-4)
             else:
                 self.assertNotIn("mean_nll", result)
-        self.assertEqual(set(as_json("logits", "--model", tiny, "--ids", "1,2")), {"top", "logsumexp"})
+        self.assertEqual(set(as_json("logits", "--model", tiny, "--ids", "1, 2")), {"top", "logsumexp"})
+
+    def test_numbers_are_decimal(self):
+        self.assertEqual(len(as_json("run", "--model", tiny, "--max-tokens", "010", "ROMEO:")["ids"]), 10)
 
     def test_info(self):
         info = as_json("info", "--model", tiny)
@@ -176,13 +179,44 @@ class Refusals(unittest.TestCase):
         self.refused(run + ["--threads", "-1"], ["--threads -1"])
         self.refused(run + ["--system", "be brief"], ["--system"])
         self.refused(run + ["--unknown"], ["--unknown"])
+        self.refused(run + ["--seed", "-1"], ["--seed", "-1"])  # not 2^64 - 1
+        self.refused(run + ["--seed", "18446744073709551616"], ["--seed", "18446744073709551615"])
+        self.refused(run + ["--max-tokens", ""], ["--max-tokens", "''"])
+        self.refused(run + ["--max-tokens", "99999999999"], ["--max-tokens", "2147483647"])
+        self.refused(run + ["--temperature", ""], ["--temperature", "''"])  # not 0
+        self.refused(run + ["--seed", "1", "--seed", "2"], ["--seed"])
         self.refused(["run", "--model", tiny, "--stop", "", "x"], ["stop"])
+        for command in [["info"], ["tokens", "x"], ["verify"], ["logits", "--ids", "1"]]:
+            self.refused(command + ["--model", tiny, "--backend", "gpu"], ["gpu", "reference"])
+            self.refused(command + ["--model", tiny, "--threads", "-7"], ["--threads -7"])
         self.refused(["nothing"], ["nothing"])
         self.refused(["chat", "--model", tiny], ["no chat template"])
         self.refused(["tokens", "--model", tiny, "--chat", "x"], ["no chat template"])
         self.refused(["logits", "--model", tiny, "--ids", "1,2048"], ["2048"])
         self.refused(["logits", "--model", tiny, "--ids", "1,x"], ["x"])
+        for ids in ["", ",", "1,", ",1", "1,,2", "1 2", "1.0", "-", "99999999999"]:
+            self.refused(["logits", "--model", tiny, "--ids", ids], ["--ids"])
+        self.refused(["logits", "--model", tiny, "--ids", "1,2,3", "--context", "2"], ["3", "2"])
         self.refused(["logits", "--model", tiny, "--ids", "1", "--top", "0"], ["--top"])
+
+    def test_a_trace_that_cannot_be_written_costs_no_answer(self):
+        self.refused(["run", "--model", tiny, "--trace", "/nowhere/trace.json", "x"], ["/nowhere/trace.json"])
+        self.refused(["run", "--model", tiny, "--trace", "", "x"], ["trace"])
+
+    def test_an_error_is_one_line_whatever_was_typed(self):
+        self.refused(["info", "--model", "/no\nwhere\x1b[2J"], ["/no\\x0awhere\\x1b[2J"])
+        self.refused(["run", "--no\nsuch", "x"], ["--no\\x0asuch"])
+        self.refused(["no\nsuch"], ["no\\x0asuch"])
+
+    def test_a_closed_pipe_is_a_sentence_and_no_signal(self):
+        for program, *arguments in [(options.tiny_engine, "tokens", "--model", tiny, "x"), (options.tiny_engine, "info", "--model", tiny),
+                                    (options.tool, "inspect", tiny)]:
+            read, write = os.pipe()
+            os.close(read)
+            done = subprocess.run([program, *arguments], stdout=write, stderr=subprocess.PIPE, timeout=300)
+            os.close(write)
+            self.assertEqual(done.returncode, 1, arguments)
+            self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
 
     def test_empty_and_long_prompts(self):
         self.refused(["run", "--model", tiny, ""], ["no tokens"])
@@ -224,6 +258,42 @@ class AnyModel(unittest.TestCase):
         self.assertTrue(abs(one["logit"] - two["logit"]) < 1e-3)
 
 
+class Chat(unittest.TestCase):
+    """A conversation with random weights: what it says is noise, what the program says about it is not."""
+
+    def chat(self, typed, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            for file in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]:
+                Path(folder, file).write_bytes((root / "tests/data/models/tiny-llama" / file).read_bytes())
+            Path(folder, "chat_template.jinja").write_text("{% for m in messages %}<{{ m.content }}>{% endfor %}{% if add_generation_prompt %}!{% endif %}")
+            done = subprocess.run([options.any_engine, "chat", "--model", folder, *arguments], input=typed, capture_output=True, timeout=60)
+        return done.returncode, done.stdout, done.stderr.decode()
+
+    def test_each_line_is_answered_and_the_end_of_input_ends_it(self):
+        for typed in [b"hello\n", b"hello", b"\n \nhello\n", b"/new\nhello\n/exit\nhello\n", b"hello\n/exit \n"]:
+            status, said, errors = self.chat(typed, "--max-tokens", "1")
+            self.assertEqual((status, errors), (0, ""))
+            self.assertEqual(said, self.chat(b"hello\n", "--max-tokens", "1")[1])
+        self.assertEqual(self.chat(b""), (0, b"", ""))
+
+    def test_new_starts_the_same_conversation_again(self):
+        once = self.chat(b"hello\n", "--max-tokens", "4")[1]
+        self.assertEqual(self.chat(b"hello\n/new\nhello\n/new \nhello\n", "--max-tokens", "4")[1], 3 * once)
+
+    def test_a_full_context_is_said_and_what_helps(self):
+        status, said, errors = self.chat(b"hello\nhello\n/new\nhello\n", "--max-tokens", "9", "--context", "12")
+        self.assertEqual(status, 0)
+        self.assertIn("the context of 12 tokens is full: /new starts afresh\nthe conversation has", errors)
+        self.assertEqual(errors.count("/new"), 3)
+        status, said, errors = self.chat(b"far too long for so few\n", "--context", "12")
+        self.assertEqual((status, said), (0, b""))
+        self.assertEqual(errors, "the message has 26 tokens, the context holds 12: a shorter one fits\n")
+
+    def test_bytes_that_are_no_text(self):
+        status, said, errors = self.chat(b"\xff\xfe\0\n", "--max-tokens", "2")
+        self.assertEqual((status, errors), (0, ""))
+
+
 class Tool(unittest.TestCase):
     def test_tokenize(self):
         case = oracle("tiny-shakespeare")[1]
@@ -241,6 +311,7 @@ class Tool(unittest.TestCase):
             Path(folder, "c.json").write_text('{"messages": [{"role": "user", "content": "hä"}], "add_generation_prompt": true}')
             done = call(options.tool, "render", f"{folder}/t.jinja", f"{folder}/c.json")
             self.assertEqual(done.stdout.decode(), "<user>hä<go>", done.stderr)
+            self.assertEqual(call(options.tool, "render", folder, f"{folder}/c.json").returncode, 2)
             Path(folder, "c.json").write_text('{"messages": [')
             done = call(options.tool, "render", f"{folder}/t.jinja", f"{folder}/c.json")
             self.assertEqual(done.returncode, 2)

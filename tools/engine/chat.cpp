@@ -1,23 +1,39 @@
 // `chat`: a conversation in the terminal. Each turn the whole conversation goes through the template; the session computes only what is new.
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <stop_token>
+#include <thread>
 
 #include <fmt/core.h>
 
 #include "load.hpp"
 #include "text.hpp"
+#include "waiting.hpp"
 
 namespace diecast::shell {
 
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;  // Ctrl-C while an answer is written ends the answer, not the conversation
+std::atomic<int> interrupted = 0;  // lock-free, so a handler may set it and a thread read it. Ctrl-C while an answer is written ends the answer, not the conversation
 
 void interrupt(int) { interrupted = 1; }
+
+// Asks for the end of an answer soon after Ctrl-C, also where no token has come yet: a handler itself may do next to nothing.
+std::jthread watch(std::stop_source& stop) {
+  return std::jthread([&stop](std::stop_token over) {
+    while (!over.stop_requested() && interrupted == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (interrupted != 0) stop.request_stop();
+  });
+}
+
+// A line as a command: spaces behind it do not count.
+std::string command_of(const std::string& line) { return line.substr(0, line.find_last_not_of(" \t\r") + 1); }
 
 std::vector<Message> fresh(const RunOptions& options) {
   if (!options.system) return {};
@@ -28,7 +44,9 @@ std::vector<Message> fresh(const RunOptions& options) {
 
 int chat(const Compiled& compiled, const CommonOptions& common, const RunOptions& options) {
   if (common.json) throw Error("chat talks to a person; --json belongs to run");
+  std::optional<Waiting> waiting("loading the model");
   const Engine engine = load(compiled, common);
+  waiting.reset();
   if (!engine.has_template()) throw Error(engine.model().name + " has no chat template: it is a base model, which continues plain text (run --raw)");
   const int context = context_tokens(common, engine.spec());
   Session session = engine.session({.context = context});
@@ -37,25 +55,30 @@ int chat(const Compiled& compiled, const CommonOptions& common, const RunOptions
   const bool terminal = ::isatty(STDIN_FILENO) != 0;
   if (terminal) fmt::print(stderr, "{}: /new starts afresh, /exit or Ctrl-D ends, Ctrl-C ends an answer\n", compiled.name);
 
-  std::signal(SIGPIPE, SIG_IGN);
   std::vector<Message> messages = fresh(options);
   std::string line;
   while (true) {
     if (terminal) fmt::print(stderr, "> ");
-    if (!std::getline(std::cin, line) || line == "/exit") break;
-    if (line == "/new") {
+    if (!std::getline(std::cin, line)) {
+      if (terminal) fmt::print(stderr, "\n");
+      break;
+    }
+    const std::string command = command_of(line);
+    if (command == "/exit") break;
+    if (command == "/new") {
       messages = fresh(options);
       session.reset();
       continue;
     }
-    if (line.empty()) continue;
+    if (command.empty()) continue;
     messages.push_back({"user", line});
     PromptText prompt = render(engine, messages);
     std::vector<int> ids = engine.tokenizer().encode(prompt);
     put_bos(engine.tokenizer(), ids);
     if (static_cast<int>(ids.size()) >= context) {
-      fmt::print(stderr, "the conversation has {} tokens, the context holds {}: /new starts afresh\n", ids.size(), context);
       messages.pop_back();
+      if (messages.size() == fresh(options).size()) fmt::print(stderr, "the message has {} tokens, the context holds {}: a shorter one fits\n", ids.size(), context);
+      else fmt::print(stderr, "the conversation has {} tokens, the context holds {}: /new starts afresh\n", ids.size(), context);
       continue;
     }
 
@@ -63,13 +86,18 @@ int chat(const Compiled& compiled, const CommonOptions& common, const RunOptions
     interrupted = 0;
     const auto before = std::signal(SIGINT, interrupt);
     const Request request{.prompt = std::move(ids), .sampling = sampling, .max_tokens = max_tokens, .stop = options.stop};
-    const Answer answer = session.generate(
-        request,
-        [&](const Piece& piece) {
-          put(piece.text);
-          if (interrupted) stop.request_stop();
-        },
-        stop.get_token());
+    const Answer answer = [&] {
+      const std::jthread watcher = watch(stop);
+      waiting.emplace("reading the prompt");
+      return session.generate(
+          request,
+          [&](const Piece& piece) {
+            waiting.reset();
+            put(piece.text);
+          },
+          stop.get_token());
+    }();
+    waiting.reset();
     std::signal(SIGINT, before);
     put("\n");
     messages.push_back({"assistant", answer.text});

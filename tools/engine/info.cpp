@@ -1,4 +1,6 @@
 // `info`: what this engine is: its spec, the model file, identity, instruction set and memory.
+#include <optional>
+
 #include <fmt/core.h>
 
 #include <diecast/identity/identity.hpp>
@@ -6,6 +8,7 @@
 
 #include "load.hpp"
 #include "text.hpp"
+#include "waiting.hpp"
 
 namespace diecast::shell {
 
@@ -45,8 +48,10 @@ void print_tree(const Json& json, int indent) {
 }  // namespace
 
 int info(const Compiled& compiled, const CommonOptions& common) {
+  std::optional<Waiting> waiting("computing digests");
   const Model model = open_checked(compiled, common);
   const Identity identity = identity_of(model);
+  waiting.reset();
   Json json;
   json["name"] = compiled.name;
   json["spec"] = Json::parse(to_json(model.spec));

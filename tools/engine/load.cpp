@@ -59,19 +59,24 @@ int thread_count(const CommonOptions& options) {
   return options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-std::shared_ptr<const Backend> make_backend(const CommonOptions& options, const Model& model) {
+void check_backend(const CommonOptions& options) {
   const bool in_double = options.backend == "reference-double";
   if (options.backend != "reference" && !in_double)
     throw Error(fmt::format("there is no backend '{}': this engine has reference and reference-double", options.backend));
   const std::string cache_type = in_double && options.cache_type == "f32" ? "f64" : options.cache_type;
   if (cache_type != (in_double ? "f64" : "f32"))
     throw Error(fmt::format("there is no cache type '{}' with the backend {}: it keeps K and V in {}", options.cache_type, options.backend, in_double ? "f64" : "f32"));
+  thread_count(options);
+}
+
+std::shared_ptr<const Backend> make_backend(const CommonOptions& options, const Model& model) {
+  check_backend(options);
   const long long needed = memory_bytes(options, model.spec);
   const long long present = static_cast<long long>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGE_SIZE);
   if (needed > present)
     throw Error(fmt::format("weights and a cache of {} tokens take {} MB, this machine has {} MB: a smaller --context takes less",
                             context_tokens(options, model.spec), needed >> 20, present >> 20));
-  if (in_double) return std::make_shared<Reference<double>>(model.spec, model.weights, thread_count(options));
+  if (options.backend == "reference-double") return std::make_shared<Reference<double>>(model.spec, model.weights, thread_count(options));
   return std::make_shared<Reference<float>>(model.spec, model.weights, thread_count(options));
 }
 

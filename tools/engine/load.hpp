@@ -25,6 +25,9 @@ int context_tokens(const CommonOptions&, const Spec&);
 // Bytes that weights (decoded) and cache take with the chosen backend.
 long long memory_bytes(const CommonOptions&, const Spec&);
 
+// Refuses a backend, a type of cache or a number of threads that this engine has not.
+void check_backend(const CommonOptions&);
+
 int thread_count(const CommonOptions&);
 
 std::shared_ptr<const Backend> make_backend(const CommonOptions&, const Model&);

@@ -1,6 +1,7 @@
 // `logits`: exactly these ids, no template, no BOS; the last position's greatest logits, and on request every position's best.
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -8,6 +9,7 @@
 
 #include "load.hpp"
 #include "text.hpp"
+#include "waiting.hpp"
 
 namespace diecast::shell {
 
@@ -36,9 +38,11 @@ void refuse_nan(std::span<const float> logits, int position) {
 
 int logits(const Compiled& compiled, const CommonOptions& common, const LogitsOptions& options) {
   if (options.top < 1) throw Error(fmt::format("--top is {} but must be at least 1", options.top));
+  std::optional<Waiting> waiting("computing");
   const Model model = open_checked(compiled, common);
   const int count = static_cast<int>(options.ids.size());
   if (count > model.spec.context) throw Error(fmt::format("{} ids were given, this model holds {}", count, model.spec.context));
+  if (common.context && count > context_tokens(common, model.spec)) throw Error(fmt::format("{} ids were given, the context holds {}", count, *common.context));
   CommonOptions sized = common;
   sized.context = count;
   const auto backend = make_backend(sized, model);
@@ -75,12 +79,15 @@ int logits(const Compiled& compiled, const CommonOptions& common, const LogitsOp
   }
   if (options.all) {
     if (count > 1) json["mean_nll"] = nll / (count - 1);
-    json["positions"] = std::move(positions);
+    json["positions"] = positions;
   }
 
+  waiting.reset();
   if (common.json) {
     put(line_of(json));
   } else {
+    for (const Json& one : positions) put(fmt::format("{:>8}  {:.6f}\n", one["id"].get<int>(), one["logit"].get<double>()));
+    if (options.all) put("\n");
     for (const Json& one : json["top"]) put(fmt::format("{:>8}  {:.6f}\n", one["id"].get<int>(), one["logit"].get<double>()));
     put(fmt::format("logsumexp {:.6f}\n", json["logsumexp"].get<double>()));
     if (json.contains("mean_nll")) put(fmt::format("mean negative log-likelihood {:.6f} nats\n", json["mean_nll"].get<double>()));

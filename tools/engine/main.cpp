@@ -1,37 +1,84 @@
 // The command line itself: parsing, help, errors as one sentence, exit status.
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <limits>
 #include <new>
+#include <optional>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include <diecast/error.hpp>
 
-#include "options.hpp"
+#include "load.hpp"
+#include "text.hpp"
 
 namespace diecast::shell {
 
 namespace {
 
+// Reads text as exactly one decimal number; nothing where it is not. CLI11 alone takes 010 for 8, no text for 0, and 2^64 for 2^64 - 1.
+template <class Number>
+std::optional<Number> decimal(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return number;
+}
+
+template <class Number>
+void whole(CLI::Option* option) {
+  option->transform(CLI::Validator([](std::string& text) {
+    const auto number = decimal<Number>(text);
+    if (!number) return fmt::format("'{}' is not a whole number from {} to {}", text, (std::numeric_limits<Number>::min)(), (std::numeric_limits<Number>::max)());
+    text = std::to_string(*number);
+    return std::string();
+  }, ""));
+}
+
+void real(CLI::Option* option) {
+  option->check([](const std::string& text) { return std::string(text.empty() ? "'' is not a number" : ""); }, "");
+}
+
+// The ids of --ids, separated by commas, with spaces where the user likes them.
+std::vector<int> ids_of(const std::string& list) {
+  std::vector<int> ids;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = (std::min)(list.find(',', begin), list.size());
+    std::string_view one = std::string_view(list).substr(begin, end - begin);
+    while (one.starts_with(' ')) one.remove_prefix(1);
+    while (one.ends_with(' ')) one.remove_suffix(1);
+    const std::optional<int> id = decimal<int>(one);
+    if (!id) throw Error(fmt::format("--ids has '{}' where a token id should stand", one));
+    ids.push_back(*id);
+    begin = end + 1;
+  }
+  return ids;
+}
+
 void add_common(CLI::App& command, CommonOptions& options) {
   command.add_option("--model", options.model, "model file (.gguf) or folder (config.json, safetensors, tokenizer.json)");
   command.add_option("--backend", options.backend, "what runs the model: reference (Eigen, float) or reference-double")->capture_default_str();
-  command.add_option("--threads", options.threads, "threads; 0: as many as the machine has")->capture_default_str();
-  command.add_option("--context", options.context, "tokens of prompt and answer together; default: the model's, at most 8192");
+  whole<int>(command.add_option("--threads", options.threads, "threads; 0: as many as the machine has")->capture_default_str());
+  whole<int>(command.add_option("--context", options.context, "tokens of prompt and answer together; default: the model's, at most 8192"));
   command.add_option("--cache-type", options.cache_type, "type of the KV cache: f32 (f64 with reference-double)")->capture_default_str();
   command.add_flag("--json", options.json, "print one JSON object");
 }
 
 void add_generation(CLI::App& command, RunOptions& options) {
   command.add_option("--system", options.system, "system message");
-  command.add_option("--max-tokens", options.max_tokens, "longest answer in tokens; default: the model file's, or 256");
-  command.add_option("--temperature", options.sampling.temperature, "0: greedy; higher: more varied");
-  command.add_option("--top-k", options.sampling.top_k, "keep the K likeliest tokens; 0: all");
-  command.add_option("--top-p", options.sampling.top_p, "keep the smallest set of likeliest tokens whose mass is at least P");
-  command.add_option("--min-p", options.sampling.min_p, "keep tokens at least M times as likely as the likeliest");
-  command.add_option("--repetition-penalty", options.sampling.repetition_penalty, "makes tokens of prompt and answer less likely; 1: off");
-  command.add_option("--seed", options.sampling.seed, "equal seeds draw equal answers");
+  whole<int>(command.add_option("--max-tokens", options.max_tokens, "longest answer in tokens; default: the model file's, or 256"));
+  real(command.add_option("--temperature", options.sampling.temperature, "0: greedy; higher: more varied"));
+  whole<int>(command.add_option("--top-k", options.sampling.top_k, "keep the K likeliest tokens; 0: all"));
+  real(command.add_option("--top-p", options.sampling.top_p, "keep the smallest set of likeliest tokens whose mass is at least P"));
+  real(command.add_option("--min-p", options.sampling.min_p, "keep tokens at least M times as likely as the likeliest"));
+  real(command.add_option("--repetition-penalty", options.sampling.repetition_penalty, "makes tokens of prompt and answer less likely; 1: off"));
+  whole<std::uint64_t>(command.add_option("--seed", options.sampling.seed, "equal seeds draw equal answers"));
   command.add_flag("--greedy", options.sampling.greedy, "always the likeliest token");
   command.add_option("--stop", options.stop, "text that ends the answer; may be repeated")->allow_extra_args(false);
 }
@@ -48,38 +95,58 @@ int dispatch(const Compiled& compiled, int argc, char** argv) {
   CLI::App* run_command = app.add_subcommand("run", "answer a prompt");
   run_command->add_option("prompt", run_options.prompt, "the prompt; absent: standard input, less one newline at its end");
   run_command->add_flag("--raw", run_options.raw, "no chat template, markers are plain text (always so for a base model)");
-  run_command->add_option("--logprobs", run_options.logprobs, "report each token's log-probability and those of the N likeliest");
+  whole<int>(run_command->add_option("--logprobs", run_options.logprobs, "with --json: report each token's log-probability and those of the N likeliest"));
   run_command->add_option("--trace", run_options.trace, "write the spans of every step as Chrome trace JSON");
   add_generation(*run_command, run_options);
   add_common(*run_command, common);
-  run_command->callback([&] { status = run(compiled, common, run_options); });
+  run_command->callback([&] {
+    check_backend(common);
+    status = run(compiled, common, run_options);
+  });
 
   CLI::App* chat_command = app.add_subcommand("chat", "a conversation in the terminal");
   add_generation(*chat_command, run_options);
   add_common(*chat_command, common);
-  chat_command->callback([&] { status = chat(compiled, common, run_options); });
+  chat_command->callback([&] {
+    check_backend(common);
+    status = chat(compiled, common, run_options);
+  });
 
   CLI::App* tokens_command = app.add_subcommand("tokens", "ids and pieces of a text: no BOS, no marker parsed");
   tokens_command->add_option("text", tokens_options.text, "the text")->required();
   tokens_command->add_flag("--special", tokens_options.special, "add the BOS and EOS that the model adds");
   tokens_command->add_flag("--chat", tokens_options.chat, "take the text as a user's message through the chat template");
   add_common(*tokens_command, common);
-  tokens_command->callback([&] { status = tokens(compiled, common, tokens_options); });
+  tokens_command->callback([&] {
+    check_backend(common);
+    status = tokens(compiled, common, tokens_options);
+  });
 
   CLI::App* logits_command = app.add_subcommand("logits", "the logits after exactly these ids");
-  logits_command->add_option("--ids", logits_options.ids, "token ids, separated by commas")->required()->delimiter(',');
-  logits_command->add_option("--top", logits_options.top, "how many of the greatest logits")->capture_default_str();
+  std::string ids;
+  logits_command->add_option("--ids", ids, "token ids, separated by commas")->required();
+  whole<int>(logits_command->add_option("--top", logits_options.top, "how many of the greatest logits")->capture_default_str());
   logits_command->add_flag("--all", logits_options.all, "also every position's best and the mean negative log-likelihood (nats, positions 2 to n)");
   add_common(*logits_command, common);
-  logits_command->callback([&] { status = logits(compiled, common, logits_options); });
+  logits_command->callback([&] {
+    check_backend(common);
+    logits_options.ids = ids_of(ids);
+    status = logits(compiled, common, logits_options);
+  });
 
   CLI::App* info_command = app.add_subcommand("info", "the spec, memory, instruction set, identity");
   add_common(*info_command, common);
-  info_command->callback([&] { status = info(compiled, common); });
+  info_command->callback([&] {
+    check_backend(common);
+    status = info(compiled, common);
+  });
 
   CLI::App* verify_command = app.add_subcommand("verify", "the reference in float against double on this model: errors beside their bounds");
   add_common(*verify_command, common);
-  verify_command->callback([&] { status = verify(compiled, common); });
+  verify_command->callback([&] {
+    check_backend(common);
+    status = verify(compiled, common);
+  });
 
   const auto known = app.get_subcommands([&](const CLI::App* command) { return argc > 1 && command->get_name() == argv[1]; });
   if (argc > 1 && argv[1][0] != '-' && known.empty())
@@ -88,7 +155,7 @@ int dispatch(const Compiled& compiled, int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    fmt::print(stderr, "{} (--help lists the commands and options)\n", error.what());
+    fmt::print(stderr, "{} (--help lists the commands and options)\n", one_line(error.what()));
     return 2;
   }
   return status;
@@ -97,16 +164,17 @@ int dispatch(const Compiled& compiled, int argc, char** argv) {
 }  // namespace
 
 int main(const Compiled& compiled, int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error with a sentence
   try {
     return dispatch(compiled, argc, argv);
   } catch (const Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    fmt::print(stderr, "{}\n", one_line(error.what()));
     return error.blame() == Blame::user ? 2 : 1;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "the machine has too little memory for this model and context\n");
     return 1;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    fmt::print(stderr, "{}\n", one_line(error.what()));
     return 1;
   }
 }

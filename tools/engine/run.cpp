@@ -1,9 +1,11 @@
 // `run`: one prompt, one answer, and where the time of its first token went.
-#include <csignal>
+#include <unistd.h>
+
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -12,6 +14,7 @@
 
 #include "load.hpp"
 #include "text.hpp"
+#include "waiting.hpp"
 
 namespace diecast::shell {
 
@@ -23,6 +26,7 @@ void put(std::string_view text) {
 namespace {
 
 std::string standard_input() {
+  if (::isatty(STDIN_FILENO) != 0) fmt::print(stderr, "type the prompt, then Ctrl-D\n");
   std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   if (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
@@ -75,7 +79,11 @@ Json json_of(const Answer& answer, const std::string& prompt_text, bool with_log
 }  // namespace
 
 int run(const Compiled& compiled, const CommonOptions& common, const RunOptions& options) {
-  std::signal(SIGPIPE, SIG_IGN);
+  std::ofstream trace_file;  // opened first: a path that cannot be written should not cost an answer
+  if (options.trace) {
+    trace_file.open(*options.trace, std::ios::binary);
+    if (!trace_file) throw Error("the trace cannot be written to '" + *options.trace + "'");
+  }
   Trace trace;  // before standard input is read: a person's typing is not the engine's time
   std::string text;
   if (options.prompt) {
@@ -85,7 +93,9 @@ int run(const Compiled& compiled, const CommonOptions& common, const RunOptions&
     trace = Trace();
   }
   trace.stage("load");
+  std::optional<Waiting> waiting("loading the model");
   const Engine engine = load(compiled, common);
+  waiting.reset();
   const SamplingOptions sampling = resolve(options.sampling, engine.model().generation);
 
   trace.stage("template");
@@ -98,16 +108,19 @@ int run(const Compiled& compiled, const CommonOptions& common, const RunOptions&
                         .stop = options.stop,
                         .logprobs = options.logprobs};
   const auto stream = [&](const Piece& piece) {
-    if (!common.json) put(piece.text);
+    if (common.json) return;
+    waiting.reset();
+    put(piece.text);
   };
+  waiting.emplace(common.json ? "answering" : "reading the prompt");
   const Answer answer = session.generate(request, stream, {}, &trace);
+  waiting.reset();
 
   if (common.json) put(line_of(json_of(answer, prompt_text, options.logprobs.has_value())));
   else put("\n");
   if (options.trace) {
-    std::ofstream file(*options.trace, std::ios::binary);
-    write_chrome(trace, file);
-    if (!file.flush()) throw Error("the trace cannot be written to " + *options.trace);
+    write_chrome(trace, trace_file);
+    if (!trace_file.flush()) throw Error("the trace cannot be written to '" + *options.trace + "'");
   }
   fmt::print(stderr, "{}", table(answer.timing));
   return 0;

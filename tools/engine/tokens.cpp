@@ -25,7 +25,7 @@ int tokens(const Compiled& compiled, const CommonOptions& common, const TokensOp
     for (const int id : ids) pieces.push_back(tokenizer.piece(id));
     put(line_of({{"ids", ids}, {"pieces", std::move(pieces)}}));
   } else {
-    for (const int id : ids) put(fmt::format("{:>8}  {}\n", id, tokenizer.piece(id)));
+    for (const int id : ids) put(fmt::format("{:>8}  {}\n", id, one_line(tokenizer.piece(id))));
   }
   return 0;
 }

@@ -2,6 +2,7 @@
 // a bound derived from the operation (Higham 2002: n additions of products are off by at most gamma(n) times the sum of the absolute products).
 // The digests are recomputed from the bytes.
 #include <cmath>
+#include <optional>
 #include <random>
 
 #include <fmt/core.h>
@@ -11,6 +12,7 @@
 
 #include "load.hpp"
 #include "text.hpp"
+#include "waiting.hpp"
 
 namespace diecast::shell {
 
@@ -169,11 +171,13 @@ std::vector<Line> check_operations(const Model& model, int threads) {
 }  // namespace
 
 int verify(const Compiled& compiled, const CommonOptions& common) {
+  std::optional<Waiting> waiting("verifying");
   const Model model = open_checked(compiled, common);
   const Identity identity = identity_of(model);
   check_identity(compiled, model, identity);
   std::vector<Line> lines = check_operations(model, thread_count(common));
   lines.push_back(check_model(common, model));
+  waiting.reset();
 
   bool failed = false;
   Json table = Json::array();

@@ -12,9 +12,6 @@
 
 namespace diecast::tool {
 
-namespace {
-
-// Text of a file on one line of a terminal: nothing in it can move the cursor.
 std::string shown(std::string_view text) {
   std::string safe;
   for (const char c : text) {
@@ -23,6 +20,8 @@ std::string shown(std::string_view text) {
   }
   return safe;
 }
+
+namespace {
 
 void print_model(const Model& model) {
   fmt::print("name: {}\narchitecture: {}\n", shown(model.name), shown(model.architecture));

@@ -1,6 +1,8 @@
 // The model tool behind ./cast: it inspects, tokenizes, renders, writes configs and embeds: what needs a model's files but no engine.
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -20,6 +22,7 @@ namespace {
 
 std::string file_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
+  if (!file || std::filesystem::is_directory(path)) throw Error(path + " cannot be read");
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file) throw Error(path + " cannot be read");
   return text;
@@ -75,7 +78,7 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    fmt::print(stderr, "{}\n", error.what());
+    fmt::print(stderr, "{}\n", shown(error.what()));
     return 2;
   }
   return 0;
@@ -87,12 +90,15 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return diecast::tool::run(argc, argv);
+    std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error with a sentence
+    const int status = diecast::tool::run(argc, argv);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw diecast::Error("the result cannot be written to standard output", diecast::Blame::program);
+    return status;
   } catch (const diecast::Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    fmt::print(stderr, "{}\n", shown(error.what()));
     return error.blame() == diecast::Blame::user ? 2 : 1;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    fmt::print(stderr, "{}\n", shown(error.what()));
     return 1;
   }
 }
