@@ -287,7 +287,7 @@ class Chat(unittest.TestCase):
         self.assertEqual(errors.count("/new"), 3)
         status, said, errors = self.chat(b"far too long for so few\n", "--context", "12")
         self.assertEqual((status, said), (0, b""))
-        self.assertEqual(errors, "the message has 26 tokens, the context holds 12: a shorter one fits\n")
+        self.assertEqual(errors, "the message has 25 tokens, the context holds 12: a shorter one fits\n")
 
     def test_bytes_that_are_no_text(self):
         status, said, errors = self.chat(b"\xff\xfe\0\n", "--max-tokens", "2")
