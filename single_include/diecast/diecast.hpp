@@ -76,7 +76,17 @@ struct Llama3Scaling {  // Llama 3.1: long waves are divided by factor, short on
   int original_context;
   constexpr bool operator==(const Llama3Scaling&) const = default;
 };
-using RopeScaling = std::variant<LinearScaling, Llama3Scaling>;
+// YaRN (Peng et al. 2023): pairs that turn often within the original context are kept, those that hardly turn are divided by factor,
+// those between blended; and what turns is stretched by attention_factor.
+struct YarnScaling {
+  double factor;
+  int original_context;
+  double beta_fast = 32;  // pairs that turn at least as often are kept
+  double beta_slow = 1;   // pairs that turn at most as often are divided
+  std::optional<double> attention_factor{};  // absent: 0.1 ln(factor) + 1, and 1 for factors up to 1
+  constexpr bool operator==(const YarnScaling&) const = default;
+};
+using RopeScaling = std::variant<LinearScaling, Llama3Scaling, YarnScaling>;
 
 // Rotary positions (Su et al. 2021): Q and K turn, in every layer, by an angle that grows with the position.
 // Pairs are (i, i + rotary_dim/2); files that store neighbouring pairs are permuted when they are read.
@@ -113,13 +123,19 @@ struct SlidingWindow {
   constexpr bool operator==(const SlidingWindow&) const = default;
 };
 
+// RMSNorm on Q and on K, before RoPE.
+enum class QkNorm {
+  each_head,   // over each head's values, all heads with one weight [head_dim] (Qwen 3, Gemma 3)
+  all_heads,   // over the values of all heads together, weight [heads * head_dim] (OLMo 2)
+};
+
 struct Attention {
   int heads;
   int kv_heads;  // each serves heads / kv_heads query heads
   int head_dim;  // independent of hidden / heads
   bool qkv_bias = false;
   bool output_bias = false;
-  bool qk_norm = false;             // RMSNorm over each head of Q and of K, before RoPE
+  std::optional<QkNorm> qk_norm{};
   std::optional<double> scale{};    // of Q K^T; absent: 1 / sqrt(head_dim)
   std::optional<double> soft_cap{}; // scores s become cap * tanh(s / cap)
   std::optional<SlidingWindow> window{};
@@ -150,6 +166,16 @@ struct UntiedHead {  // logits = W . h (+ bias), W of its own
 };
 using Head = std::variant<TiedHead, UntiedHead>;
 
+// Where a layer normalises: the input of attention and of the MLP, their output, or both.
+enum class NormPlacement { before, before_and_after, after };
+
+// How attention and MLP meet in a layer.
+enum class Residual {
+  sequential,           // the MLP reads what attention has been added to
+  parallel,             // both read the layer's input, each through a norm of its own (GPT-NeoX)
+  parallel_shared_norm  // both read it through one norm (StableLM 2 12B)
+};
+
 struct Spec {
   int hidden;
   int layers;
@@ -160,8 +186,11 @@ struct Spec {
   Norm norm;
   Mlp mlp;
   Head head;
-  bool after_norms = false;                // further norms on the output of attention and of the MLP (Gemma 2, 3)
+  NormPlacement norm_placement = NormPlacement::before;
+  Residual residual = Residual::sequential;
   std::optional<double> embedding_scale{}; // hidden states = embedding * scale
+  std::optional<double> residual_scale{};  // of what attention and the MLP add to the hidden states
+  std::optional<double> logit_divisor{};   // logits z become z / divisor, before any soft cap
   std::optional<double> logit_soft_cap{};  // logits z become cap * tanh(z / cap)
   constexpr bool operator==(const Spec&) const = default;
 };
@@ -170,6 +199,7 @@ struct Spec {
 
 BOOST_HANA_ADAPT_STRUCT(diecast::LinearScaling, factor);
 BOOST_HANA_ADAPT_STRUCT(diecast::Llama3Scaling, factor, low_freq_factor, high_freq_factor, original_context);
+BOOST_HANA_ADAPT_STRUCT(diecast::YarnScaling, factor, original_context, beta_fast, beta_slow, attention_factor);
 BOOST_HANA_ADAPT_STRUCT(diecast::Rope, theta, rotary_dim, scaling);
 BOOST_HANA_ADAPT_STRUCT(diecast::Absolute, positions);
 BOOST_HANA_ADAPT_STRUCT(diecast::RmsNorm, epsilon);
@@ -180,12 +210,12 @@ BOOST_HANA_ADAPT_STRUCT(diecast::GatedMlp, width, activation, bias);
 BOOST_HANA_ADAPT_STRUCT(diecast::PlainMlp, width, activation, bias);
 BOOST_HANA_ADAPT_STRUCT(diecast::TiedHead, bias);
 BOOST_HANA_ADAPT_STRUCT(diecast::UntiedHead, bias);
-BOOST_HANA_ADAPT_STRUCT(diecast::Spec, hidden, layers, vocab, context, attention, position, norm, mlp, head, after_norms,
-                        embedding_scale, logit_soft_cap);
+BOOST_HANA_ADAPT_STRUCT(diecast::Spec, hidden, layers, vocab, context, attention, position, norm, mlp, head, norm_placement,
+                        residual, embedding_scale, residual_scale, logit_divisor, logit_soft_cap);
 
 // ---- diecast/spec/walk.hpp
 // The one visitor over a spec, made of Boost.Hana's introspection: comparison, JSON and (later) the writing of configs walk the same fields.
-// A visitor has begin(key, type), end(), leaf(key, value) for int, double, bool and Activation, and absent(key).
+// A visitor has begin(key, type), end(), leaf(key, value) for int, double, bool and the enums, and absent(key).
 
 #include <charconv>
 #include <string_view>
@@ -203,12 +233,37 @@ constexpr std::string_view name_of(Activation activation) {
   return "?";
 }
 
+constexpr std::string_view name_of(QkNorm norm) { return norm == QkNorm::each_head ? "each_head" : "all_heads"; }
+constexpr std::string_view name_of(NormPlacement placement) {
+  switch (placement) {
+    case NormPlacement::before: return "before";
+    case NormPlacement::before_and_after: return "before_and_after";
+    case NormPlacement::after: return "after";
+  }
+  return "?";
+}
+constexpr std::string_view name_of(Residual residual) {
+  switch (residual) {
+    case Residual::sequential: return "sequential";
+    case Residual::parallel: return "parallel";
+    case Residual::parallel_shared_norm: return "parallel_shared_norm";
+  }
+  return "?";
+}
+
+// The type of an enum as C++ spells it: "Activation" for Activation::silu.
+constexpr std::string_view type_name_of(Activation) { return "Activation"; }
+constexpr std::string_view type_name_of(QkNorm) { return "QkNorm"; }
+constexpr std::string_view type_name_of(NormPlacement) { return "NormPlacement"; }
+constexpr std::string_view type_name_of(Residual) { return "Residual"; }
+
 namespace detail {
 
 template <class T>
 struct Called;  // the name of a part of the spec
 template <> struct Called<LinearScaling> { static constexpr std::string_view name = "LinearScaling"; };
 template <> struct Called<Llama3Scaling> { static constexpr std::string_view name = "Llama3Scaling"; };
+template <> struct Called<YarnScaling> { static constexpr std::string_view name = "YarnScaling"; };
 template <> struct Called<Rope> { static constexpr std::string_view name = "Rope"; };
 template <> struct Called<Absolute> { static constexpr std::string_view name = "Absolute"; };
 template <> struct Called<RmsNorm> { static constexpr std::string_view name = "RmsNorm"; };
@@ -254,7 +309,10 @@ inline std::string text_of(double value) {
 }
 inline std::string text_of(int value) { return std::to_string(value); }
 inline std::string text_of(bool value) { return value ? "true" : "false"; }
-inline std::string text_of(Activation value) { return std::string(name_of(value)); }
+template <class Enum, class = std::enable_if_t<std::is_enum_v<Enum>>>
+std::string text_of(Enum value) {
+  return std::string(name_of(value));
+}
 
 }  // namespace diecast
 
@@ -301,6 +359,15 @@ constexpr void check(const Rope& rope, int head_dim) {
          "rope scaling high_freq_factor must be greater than low_freq_factor", llama3->high_freq_factor, llama3->low_freq_factor);
     extent(llama3->original_context, "rope scaling original_context must be at least 1 and at most 2^24");
   }
+  if (const auto* yarn = std::get_if<YarnScaling>(&*rope.scaling)) {
+    positive(yarn->factor, "rope scaling factor must be positive and finite");
+    extent(yarn->original_context, "rope scaling original_context must be at least 1 and at most 2^24");
+    rule(rope.theta > 1, "rope theta must be greater than 1 with YaRN, whose bands divide by its logarithm", rope.theta, 1);
+    positive(yarn->beta_slow, "rope scaling beta_slow must be positive and finite");
+    rule(yarn->beta_fast > yarn->beta_slow && yarn->beta_fast < 1e30, "rope scaling beta_fast must be greater than beta_slow", yarn->beta_fast,
+         yarn->beta_slow);
+    if (yarn->attention_factor) positive(*yarn->attention_factor, "rope scaling attention_factor must be positive and finite");
+  }
 }
 
 constexpr void check(const Attention& a) {
@@ -337,8 +404,13 @@ constexpr void check(const Spec& s) {
   const double epsilon = std::visit([](const auto& norm) { return norm.epsilon; }, s.norm);
   rule(epsilon > 0 && epsilon < 1, "norm.epsilon must be greater than 0 and less than 1", epsilon, 1);
   rule(!s.attention.qk_norm || std::holds_alternative<RmsNorm>(s.norm), "attention.qk_norm needs norm RmsNorm", 1, 0);
+  rule(s.residual == Residual::sequential || s.norm_placement == NormPlacement::before,
+       "residual parallel needs norm_placement before, since both branches read the layer's input through a norm", static_cast<int>(s.residual),
+       static_cast<int>(s.norm_placement));
   detail::extent(std::visit([](const auto& mlp) { return mlp.width; }, s.mlp), "mlp.width must be at least 1 and at most 2^24");
   if (s.embedding_scale) detail::positive(*s.embedding_scale, "embedding_scale must be positive and finite");
+  if (s.residual_scale) detail::positive(*s.residual_scale, "residual_scale must be positive and finite");
+  if (s.logit_divisor) detail::positive(*s.logit_divisor, "logit_divisor must be positive and finite");
   if (s.logit_soft_cap) detail::positive(*s.logit_soft_cap, "logit_soft_cap must be positive and finite");
 }
 
@@ -448,7 +520,7 @@ class WriteJson {
   template <class T>
   void leaf(std::string_view key, const T& value) {
     name(key);
-    if constexpr (std::is_same_v<T, Activation>) text += '"' + text_of(value) + '"';
+    if constexpr (std::is_enum_v<T>) text += '"' + text_of(value) + '"';
     else text += text_of(value);
   }
   void absent(std::string_view) {}
@@ -742,11 +814,11 @@ struct LinearWeights {
   std::optional<Tensor> bias{};  // [out]
 };
 struct LayerWeights {
-  NormWeights attention_norm;
+  std::optional<NormWeights> attention_norm{};  // absent with NormPlacement::after
   LinearWeights q, k, v, output;
-  std::optional<Tensor> q_norm{}, k_norm{};                   // [head_dim]
-  std::optional<NormWeights> after_attention{}, after_mlp{};  // present with Spec::after_norms
-  NormWeights mlp_norm;
+  std::optional<Tensor> q_norm{}, k_norm{};                   // [head_dim], or with QkNorm::all_heads [heads * head_dim] and [kv_heads * head_dim]
+  std::optional<NormWeights> after_attention{}, after_mlp{};  // absent with NormPlacement::before
+  std::optional<NormWeights> mlp_norm{};  // absent with NormPlacement::after and Residual::parallel_shared_norm
   std::optional<LinearWeights> gate{};  // present with GatedMlp
   LinearWeights up, down;
 };
@@ -1511,16 +1583,34 @@ inline std::optional<Llama3Scaling> find_llama3_scaling(const std::vector<float>
   return std::nullopt;
 }
 
+// The keys of YaRN. Engines multiply the usual stretch of Q and K by attn_factor, and older files have it with the stretch in it already:
+// what is meant cannot be known unless it is 1.
 template <typename Keys>
-std::optional<RopeScaling> read_rope_scaling(Keys& keys, GgufTensors& tensors, double theta, int rotary_dim) {
+YarnScaling read_yarn(Keys& keys, std::optional<double> factor, int original_context) {
+  YarnScaling yarn{.factor = factor.value_or(1.0), .original_context = original_context};
+  yarn.beta_fast = keys.positive("rope.scaling.yarn_beta_fast").value_or(yarn.beta_fast);
+  yarn.beta_slow = keys.positive("rope.scaling.yarn_beta_slow").value_or(yarn.beta_slow);
+  for (const auto* name : {"rope.scaling.attn_factor", "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_ext_factor"}) {
+    const auto value = keys.optional_number(name);
+    if (value && *value != 1.0) keys.file().fail("the key '" + keys.name(name) + "' is " + std::to_string(*value) + "; only 1 is supported");
+  }
+  return yarn;
+}
+
+template <typename Keys>
+std::optional<RopeScaling> read_rope_scaling(Keys& keys, GgufTensors& tensors, double theta, int rotary_dim, int context) {
   const Gguf& file = keys.file();
   const auto type = file.text(keys.name("rope.scaling.type"));
   auto factor = keys.positive("rope.scaling.factor");
   if (const auto old = keys.positive("rope.scale_linear"); old && !factor) factor = old;  // the key's name before it was renamed
   const auto original_context = keys.optional_whole("rope.scaling.original_context_length");
-  if (type && *type != "none" && *type != "linear") file.fail("the RoPE scaling " + in_marks(*type) + " is not supported; linear and llama3 are");
+  if (type && *type != "none" && *type != "linear" && *type != "yarn") {
+    file.fail("the RoPE scaling " + in_marks(*type) + " is not supported; linear, llama3 and yarn are");
+  }
+  const auto yarn = read_yarn(keys, factor, original_context.value_or(context));
   std::optional<RopeScaling> scaling;
-  if (factor && *factor != 1.0 && type != "none") scaling = LinearScaling{*factor};
+  if (type == "yarn") scaling = yarn;
+  else if (factor && *factor != 1.0 && type != "none") scaling = LinearScaling{*factor};
 
   for (const auto* name : {"rope_factors_long.weight", "rope_factors_short.weight"}) {
     if (tensors.has(name)) file.fail("the tensor '" + std::string(name) + "' stands for the RoPE scaling 'longrope', which is not supported");
@@ -1530,21 +1620,21 @@ std::optional<RopeScaling> read_rope_scaling(Keys& keys, GgufTensors& tensors, d
   std::vector<float> divisors(static_cast<std::size_t>(rotary_dim / 2));
   decode_tensor(tensor, divisors);
   if (std::ranges::all_of(divisors, [](float divisor) { return divisor == 1.0F; })) return scaling;
-  if (scaling) file.fail("the file has linear RoPE scaling and the tensor 'rope_freqs.weight' as well; both together are not supported");
+  if (scaling) file.fail("the file has linear or YaRN scaling of RoPE and the tensor 'rope_freqs.weight' as well; both together are not supported");
   const auto llama3 = find_llama3_scaling(divisors, theta, original_context);
   if (!llama3) file.fail("the divisors in the tensor 'rope_freqs.weight' are none of Llama 3's scaling; others are not supported");
   return *llama3;
 }
 
 template <typename Keys>
-Rope read_rope(Keys& keys, GgufTensors& tensors, int head_dim) {
+Rope read_rope(Keys& keys, GgufTensors& tensors, int head_dim, int context) {
   const int rotary_dim = keys.optional_whole("rope.dimension_count").value_or(head_dim);
   if (rotary_dim > head_dim || rotary_dim % 2 != 0) {
     keys.file().fail("RoPE turns " + std::to_string(rotary_dim) + " values of a head that has " + std::to_string(head_dim) + "; it must be an even number of them");
   }
   Rope rope{.theta = keys.positive("rope.freq_base").value_or(10000.0)};
   if (rotary_dim != head_dim) rope.rotary_dim = rotary_dim;
-  rope.scaling = read_rope_scaling(keys, tensors, rope.theta, rotary_dim);
+  rope.scaling = read_rope_scaling(keys, tensors, rope.theta, rotary_dim, context);
   return rope;
 }
 
@@ -1552,7 +1642,7 @@ Rope read_rope(Keys& keys, GgufTensors& tensors, int head_dim) {
 }  // namespace diecast
 
 // ---- diecast/files/gguf_spec.hpp
-// The spec that a GGUF file's keys describe, for the architectures llama, qwen2, gpt2, gemma2 and gemma3.
+// The spec that a GGUF file's keys describe, for the architectures in `gguf_families`.
 // A key of the architecture that we do not know may change the arithmetic, so it is refused by name rather than passed over.
 // Source: the GGUF format text; llama.cpp (llama-model.cpp) for what an absent key means.
 
@@ -1560,6 +1650,42 @@ Rope read_rope(Keys& keys, GgufTensors& tensors, int head_dim) {
 
 namespace diecast {
 namespace gguf_detail {
+
+// What a file's architecture says by its name alone.
+struct GgufFamily {
+  std::string_view name;
+  bool layer_norm = false;
+  bool plain_mlp = false;
+  Activation activation = Activation::silu;
+  std::optional<QkNorm> qk_norm{};
+  NormPlacement norm_placement = NormPlacement::before;
+  bool scaled_embedding = false;  // by the square root of the hidden size
+  bool neighbouring_pairs = false;  // the rows of Q and K are stored for RoPE that turns neighbours
+};
+// GPT-NeoX's GELU: files do not say it, and the published models (Pythia) are trained with the exact one, as their config.json says.
+inline constexpr std::array<GgufFamily, 13> gguf_families{{
+    {.name = "llama", .neighbouring_pairs = true},
+    {.name = "qwen2"},
+    {.name = "qwen3", .qk_norm = QkNorm::each_head},
+    {.name = "gpt2", .layer_norm = true, .plain_mlp = true, .activation = Activation::gelu_tanh},
+    {.name = "gptneox", .layer_norm = true, .plain_mlp = true, .activation = Activation::gelu},
+    {.name = "gemma", .activation = Activation::gelu_tanh, .scaled_embedding = true},
+    {.name = "gemma2", .activation = Activation::gelu_tanh, .norm_placement = NormPlacement::before_and_after, .scaled_embedding = true},
+    {.name = "gemma3",
+     .activation = Activation::gelu_tanh,
+     .qk_norm = QkNorm::each_head,
+     .norm_placement = NormPlacement::before_and_after,
+     .scaled_embedding = true},
+    {.name = "granite", .neighbouring_pairs = true},
+    {.name = "phi3"},
+    {.name = "stablelm", .layer_norm = true},
+    {.name = "olmo2", .qk_norm = QkNorm::all_heads, .norm_placement = NormPlacement::after},
+    {.name = "starcoder2", .layer_norm = true, .plain_mlp = true, .activation = Activation::gelu_tanh},
+}};
+inline const GgufFamily* find_family(std::string_view name) {
+  const auto* const found = std::ranges::find(gguf_families, name, &GgufFamily::name);
+  return found == gguf_families.end() ? nullptr : found;
+}
 
 // The keys of one architecture: "llama.block_count" by its last part, each remembered when it is asked for.
 class ArchitectureKeys {
@@ -1747,9 +1873,10 @@ inline Presence presence(const GgufTensors& tensors, const Gguf& file, int layer
 inline std::string read_gguf_architecture(const Gguf& file) {
   const auto name = file.text("general.architecture");
   if (!name) file.fail("the key 'general.architecture' is missing");
-  constexpr std::array<std::string_view, 5> known{"llama", "qwen2", "gpt2", "gemma2", "gemma3"};
-  if (std::ranges::find(known, *name) == known.end()) {
-    file.fail("unsupported architecture " + in_marks(*name) + "; llama, qwen2, gpt2, gemma2 and gemma3 are supported");
+  if (!gguf_detail::find_family(*name)) {
+    std::string known;
+    for (const auto& family : gguf_detail::gguf_families) known += (known.empty() ? "" : ", ") + std::string(family.name);
+    file.fail("unsupported architecture " + in_marks(*name) + "; supported are " + known);
   }
   const auto type = file.text("general.type");
   if (type && *type != "model") file.fail("the file is of the type " + in_marks(*type) + ", not a whole model");
@@ -1762,16 +1889,22 @@ inline std::string read_gguf_architecture(const Gguf& file) {
 inline Spec read_gguf_spec(const Gguf& file, GgufTensors& tensors) {
   using namespace gguf_detail;
   const std::string architecture = read_gguf_architecture(file);
+  const GgufFamily& family = *find_family(architecture);
   const bool gpt2 = architecture == "gpt2";
-  const bool gemma = architecture.starts_with("gemma");
+  const bool granite = architecture == "granite";
   ArchitectureKeys keys(file, architecture);
   keys.must_be_zero("expert_count", "a mixture of experts");
   keys.must_be_zero("expert_used_count", "a mixture of experts");
   keys.must_be_zero("attention.max_alibi_bias", "ALiBi");
   keys.must_be_zero("attention.clamp_kqv", "clamping of Q, K and V");
-  for (const auto* name : {"vocab_size", "tensor_data_layout", "rope.scaling.finetuned"}) keys.harmless(name);
+  for (const auto* name : {"vocab_size", "tensor_data_layout"}) keys.harmless(name);
+  const auto finetuned = file.flag(keys.name("rope.scaling.finetuned"));
+  if (granite && finetuned == false) file.fail("the key 'granite.rope.scaling.finetuned' is false: Granite without RoPE is not supported");
   if (file.flag(keys.name("attention.causal")) == false) file.fail("attention that is not causal is not supported");
-  if (file.flag(keys.name("use_parallel_residual")) == true) file.fail("parallel residuals are not supported");
+  const auto parallel = file.flag(keys.name("use_parallel_residual"));
+  if (parallel == true && architecture != "gptneox" && architecture != "stablelm") {
+    file.fail("parallel residuals are not supported in the architecture " + in_marks(architecture));
+  }
 
   const int hidden = keys.whole("embedding_length");
   const int layers = keys.whole("block_count");
@@ -1785,16 +1918,26 @@ inline Spec read_gguf_spec(const Gguf& file, GgufTensors& tensors) {
   if (embedding.rows > INT32_MAX) file.fail("the tensor 'token_embd.weight' has " + std::to_string(embedding.rows) + " rows");
 
   Spec spec{.hidden = hidden, .layers = layers, .vocab = static_cast<int>(embedding.rows), .context = context,
-            .attention = read_attention(keys, architecture, hidden, layers), .position = Absolute{context}, .norm = read_norm(keys, gpt2),
-            .mlp = PlainMlp{.width = *width, .activation = Activation::gelu_tanh}, .head = TiedHead{}};
-  if (!gpt2) spec.position = read_rope(keys, tensors, spec.attention.head_dim);
-  if (!gpt2) spec.mlp = GatedMlp{.width = *width, .activation = gemma ? Activation::gelu_tanh : Activation::silu};
+            .attention = read_attention(keys, architecture, hidden, layers), .position = Absolute{context}, .norm = read_norm(keys, family.layer_norm),
+            .mlp = GatedMlp{.width = *width, .activation = family.activation}, .head = TiedHead{}, .norm_placement = family.norm_placement};
+  if (!gpt2) spec.position = read_rope(keys, tensors, spec.attention.head_dim, context);
+  if (family.plain_mlp) spec.mlp = PlainMlp{.width = *width, .activation = family.activation};
   if (const auto* rope = std::get_if<Rope>(&spec.position)) spec.attention.window = read_window(keys, architecture, layers, *rope);
-  if (gemma) {
-    spec.after_norms = true;
-    spec.embedding_scale = std::sqrt(static_cast<double>(hidden));
+  if (architecture == "olmo2" && spec.attention.window) file.fail("OLMo 3, an olmo2 file with a sliding window, is not supported");
+  if (family.scaled_embedding) spec.embedding_scale = std::sqrt(static_cast<double>(hidden));
+  if (granite) {
+    const auto multiplier = [&](std::string_view key) {  // 1 changes nothing, 0 says none
+      const auto value = keys.optional_number(key);
+      return value == 1.0 || value == 0.0 ? std::nullopt : keys.positive(key);
+    };
+    spec.embedding_scale = multiplier("embedding_scale");
+    spec.residual_scale = multiplier("residual_scale");
+    spec.logit_divisor = multiplier("logit_scale");
   }
-  spec.attention.qk_norm = architecture == "gemma3";
+  spec.attention.qk_norm = family.qk_norm;
+  if (architecture == "gptneox" && parallel.value_or(true)) spec.residual = Residual::parallel;
+  // Converters write StableLM's key also where config.json does not have it, as true; the missing norm tells.
+  if (architecture == "stablelm" && !tensors.has("blk.0.ffn_norm.weight")) spec.residual = Residual::parallel_shared_norm;
   spec.logit_soft_cap = read_soft_cap(keys, "final_logit_softcapping", architecture == "gemma2" ? std::optional(30.0) : std::nullopt);
   keys.refuse_unknown();
 
@@ -2061,7 +2204,7 @@ class WeightReader {
     const std::int64_t q_rows = std::int64_t{attention.heads} * attention.head_dim;
     const std::int64_t kv_rows = std::int64_t{attention.kv_heads} * attention.head_dim;
     LayerWeights layer;
-    layer.attention_norm = norm(block + "attn_norm", hidden);
+    if (spec_.norm_placement != NormPlacement::after) layer.attention_norm = norm(block + "attn_norm", hidden);
     if (tensors_.has(block + "attn_qkv.weight")) {
       const auto fused = linear(block + "attn_qkv", q_rows + 2 * kv_rows, hidden, attention.qkv_bias);
       layer.q = slice(fused, 0, q_rows);
@@ -2074,17 +2217,24 @@ class WeightReader {
     }
     layer.output = linear(block + "attn_output", hidden, q_rows, attention.output_bias);
     if (attention.qk_norm) {
-      layer.q_norm = tensors_.vector(block + "attn_q_norm.weight", attention.head_dim);
-      layer.k_norm = tensors_.vector(block + "attn_k_norm.weight", attention.head_dim);
+      layer.q_norm = tensors_.vector(block + "attn_q_norm.weight", attention.qk_norm == QkNorm::all_heads ? q_rows : attention.head_dim);
+      layer.k_norm = tensors_.vector(block + "attn_k_norm.weight", attention.qk_norm == QkNorm::all_heads ? kv_rows : attention.head_dim);
     }
-    if (spec_.after_norms) {
+    if (spec_.norm_placement != NormPlacement::before) {
       layer.after_attention = norm(block + "post_attention_norm", hidden);
       layer.after_mlp = norm(block + "post_ffw_norm", hidden);
     }
-    layer.mlp_norm = norm(block + "ffn_norm", hidden);
+    if (spec_.norm_placement != NormPlacement::after && spec_.residual != Residual::parallel_shared_norm) layer.mlp_norm = norm(block + "ffn_norm", hidden);
     const auto [width, bias] = std::visit([](const auto& mlp) { return std::pair(std::int64_t{mlp.width}, mlp.bias); }, spec_.mlp);
-    if (std::holds_alternative<GatedMlp>(spec_.mlp)) layer.gate = linear(block + "ffn_gate", width, hidden, bias);
-    layer.up = linear(block + "ffn_up", width, hidden, bias);
+    const bool gated = std::holds_alternative<GatedMlp>(spec_.mlp);
+    if (gated && !tensors_.has(block + "ffn_gate.weight")) {  // Phi-3: gate and up are one matrix
+      const auto fused = linear(block + "ffn_up", 2 * width, hidden, bias);
+      layer.gate = slice(fused, 0, width);
+      layer.up = slice(fused, width, width);
+    } else {
+      if (gated) layer.gate = linear(block + "ffn_gate", width, hidden, bias);
+      layer.up = linear(block + "ffn_up", width, hidden, bias);
+    }
     layer.down = linear(block + "ffn_down", hidden, width, bias);
     return layer;
   }
@@ -2148,8 +2298,8 @@ inline Model read_gguf(const Gguf& file, const AcceptModel& accept = {}) {
       if (std::find(formats.begin(), formats.end(), tensor.format) == formats.end()) formats.push_back(tensor.format);
     accept(model.spec, formats);
   }
-  // Of the architectures read here, llama alone is stored for turning neighbouring pairs. Last, because it is what takes memory.
-  if (model.architecture == "llama") move_pairs_to_halves(file, model.weights, model.spec);
+  // Some are stored for turning neighbouring pairs. Last, because it is what takes memory.
+  if (gguf_detail::find_family(model.architecture)->neighbouring_pairs) move_pairs_to_halves(file, model.weights, model.spec);
   return model;
 }
 inline Model read_gguf(const std::string& path, const AcceptModel& accept = {}) { return read_gguf(Gguf::open(path), accept); }
@@ -11027,23 +11177,31 @@ enum class Class : unsigned char { end, letter, number, space, other };  // othe
 struct Character {
   char32_t point;
   std::size_t length;  // bytes; 0 at the end of the text
+  unicode::Category category;
   Class kind;
 };
 
-constexpr Class classify(char32_t point) {
-  const unicode::Category category = unicode::category(point);
+constexpr Class classify(char32_t point, unicode::Category category) {
   if (unicode::is_letter(category)) return Class::letter;
   if (unicode::is_number(category)) return Class::number;
   return unicode::is_white_space(point) ? Class::space : Class::other;
 }
 
 constexpr Character look(std::string_view text, std::size_t at) {
-  if (at >= text.size()) return {0, 0, Class::end};
+  if (at >= text.size()) return {0, 0, unicode::Category::Cn, Class::end};
   const Utf8 character = decode_utf8(text, at);
-  return {character.code_point, character.length, classify(character.code_point)};
+  const unicode::Category category = unicode::category(character.code_point);
+  return {character.code_point, character.length, category, classify(character.code_point, category)};
 }
 
 constexpr bool is_newline(const Character& c) { return c.point == U'\r' || c.point == U'\n'; }
+constexpr bool is_number(const Character& c) { return c.kind == Class::number; }
+constexpr bool is_mark(const Character& c) { return unicode::is_mark(c.category); }
+constexpr bool is_between(const Character& c, char32_t first, char32_t last) { return c.point >= first && c.point <= last; }
+constexpr bool is_ascii_letter(const Character& c) { return is_between(c, U'A', U'Z') || is_between(c, U'a', U'z'); }
+constexpr bool is_ascii_punctuation(const Character& c) {
+  return is_between(c, U'!', U'/') || is_between(c, U':', U'@') || is_between(c, U'[', U'`') || is_between(c, U'{', U'~');
+}
 
 // The end of the longest run of characters that satisfy `accepts`, at most `most` of them.
 template <class Predicate>
@@ -11062,7 +11220,7 @@ constexpr std::size_t run_of(std::string_view text, std::size_t at, Class kind, 
 
 // 's 't 're 've 'm 'll 'd; `at` where there is none. Without regard to case, s is also the long s (Unicode's simple case folding).
 constexpr std::size_t contraction(std::string_view text, std::size_t at, bool any_case) {
-  if (text[at] != '\'') return at;
+  if (at >= text.size() || text[at] != '\'') return at;
   const auto letter = [&](std::size_t index) {
     const char c = index < text.size() ? text[index] : '\0';
     return any_case && c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -11086,17 +11244,177 @@ constexpr std::size_t spaces(std::string_view text, std::size_t at) {
   return end == text.size() || last == at ? end : last;
 }
 
+// \s*[\r\n]+|\s+(?!\S)|\s+ : white space up to its last newline; where it has none, as above.
+constexpr std::size_t lines_or_spaces(std::string_view text, std::size_t at) {
+  std::size_t after_newline = at;
+  std::size_t end = at;
+  for (Character c = look(text, at); c.kind == Class::space; c = look(text, end)) {
+    end += c.length;
+    if (is_newline(c)) after_newline = end;
+  }
+  return after_newline > at ? after_newline : spaces(text, at);
+}
+
+// [^\r\n\p{L}\p{N}] : what may stand before a word and belong to it.
+constexpr bool joins_word(const Character& c) {
+  return (c.kind == Class::space || c.kind == Class::other) && !is_newline(c);
+}
+
+// A step that isolates what `match` finds: its matches, and what lies between them, are pieces. `match` gives the end of a match that
+// begins at `at`, or `at` where there is none; then it must have looked at a few characters only.
+template <std::size_t (*match)(std::string_view, std::size_t)>
+constexpr std::size_t isolate(std::string_view text, std::size_t at) {
+  if (const std::size_t end = match(text, at); end > at) return end;
+  do {
+    at += decode_utf8(text, at).length;
+  } while (at < text.size() && match(text, at) == at);
+  return at;
+}
+
+// The same for a run of characters of one kind.
+template <bool (*accepts)(const Character&), std::size_t most = static_cast<std::size_t>(-1)>
+constexpr std::size_t isolate_run(std::string_view text, std::size_t at) {
+  const std::size_t end = run(text, at, accepts, most);
+  return end > at ? end : run(text, at, [](const Character& c) { return !accepts(c); });
+}
+
 }  // namespace diecast::scan
 
-// ---- diecast/tokens/pre_tokenizer.hpp
-// Pre-tokenizers: how a text falls into pieces that no token crosses. Each model's regular expressions stand here as scanners; the
-// expression is quoted above each. They are known by the names that GGUF gives them; a name that is not here is refused, never guessed.
+// ---- diecast/tokens/scan_deepseek.hpp
+// DeepSeek's steps: each isolates what it finds in the pieces that the steps before it left. The classes are the files' own, spelled
+// out as ranges there too; they are neither Unicode's nor free of overlaps, and the models learned with them.
 
-namespace diecast {
+namespace diecast::scan {
 
-using Scanner = std::size_t (*)(std::string_view text, std::size_t at);  // the end of the piece that begins at `at`
+struct CharacterRange {
+  char32_t first;
+  char32_t last;
+};
 
-namespace scan {
+// The letters of deepseek-llm: A-Za-zµÀ-ÖØ-öø-ƺ and so on. Some of the letters that have case.
+inline constexpr CharacterRange deepseek_letters[] = {
+    {0x41, 0x5A}, {0x61, 0x7A}, {0xB5, 0xB5}, {0xC0, 0xD6}, {0xD8, 0xF6}, {0xF8, 0x1BA}, {0x1BC, 0x1BF}, {0x1C4, 0x293}, {0x295, 0x2AF},
+    {0x370, 0x373}, {0x376, 0x376}, {0x377, 0x377}, {0x37B, 0x37D}, {0x37F, 0x37F}, {0x386, 0x386}, {0x388, 0x38A}, {0x38C, 0x38C},
+    {0x38E, 0x3A1}, {0x3A3, 0x3F5}, {0x3F7, 0x481}, {0x48A, 0x52F}, {0x531, 0x556}, {0x10A0, 0x10C5}, {0x13A0, 0x13F5}, {0x13F8, 0x13FD},
+    {0x1C90, 0x1CBA}, {0x1CBD, 0x1CBF}, {0x1D00, 0x1D2B}, {0x1D6B, 0x1D77}, {0x1D79, 0x1D9A}, {0x1E00, 0x1F15}, {0x1F18, 0x1F1D},
+    {0x1F20, 0x1F45}, {0x1F48, 0x1F4D}, {0x1F50, 0x1F57}, {0x1F59, 0x1F59}, {0x1F5B, 0x1F5B}, {0x1F5D, 0x1F5D}, {0x1F5F, 0x1F7D},
+    {0x1F80, 0x1FB4}, {0x1FB6, 0x1FBC}, {0x1FBE, 0x1FBE}, {0x1FC2, 0x1FC4}, {0x1FC6, 0x1FCC}, {0x1FD0, 0x1FD3}, {0x1FD6, 0x1FDB},
+    {0x1FE0, 0x1FEC}, {0x1FF2, 0x1FF4}, {0x1FF6, 0x1FFC}, {0x2102, 0x2102}, {0x2107, 0x2107}, {0x210A, 0x2113}, {0x2115, 0x2115},
+    {0x2119, 0x211D}, {0x2124, 0x2124}, {0x2126, 0x2126}, {0x2128, 0x2128}, {0x212A, 0x212D}, {0x212F, 0x2134}, {0x2139, 0x2139},
+    {0x213C, 0x213F}, {0x2145, 0x2149}, {0x214E, 0x214E}, {0x2183, 0x2183}, {0x2184, 0x2184}, {0x2C00, 0x2C7B}, {0x2C7E, 0x2CE4},
+    {0x2CEB, 0x2CEE}, {0x2CF2, 0x2CF2}, {0x2CF3, 0x2CF3}, {0xA640, 0xA66D}, {0xA680, 0xA69B}, {0xA722, 0xA76F}, {0xA771, 0xA787},
+    {0xA78B, 0xA78E}, {0xAB70, 0xABBF}, {0xFB00, 0xFB06}, {0xFB13, 0xFB17}, {0xFF21, 0xFF3A}, {0xFF41, 0xFF5A}, {0x10400, 0x1044F},
+    {0x104B0, 0x104D3}, {0x104D8, 0x104FB}, {0x10C80, 0x10CB2}, {0x10CC0, 0x10CF2}, {0x118A0, 0x118DF}, {0x1E900, 0x1E943},};
+
+constexpr bool is_deepseek_letter(const Character& c) {
+  const auto* after = std::upper_bound(std::begin(deepseek_letters), std::end(deepseek_letters), c.point,
+                                       [](char32_t point, const CharacterRange& range) { return point < range.first; });
+  return after != std::begin(deepseek_letters) && c.point <= std::prev(after)->last;
+}
+// [!-/:-~！-／：-～‘-‟　-。] : with the ASCII letters, which lie between : and ~.
+constexpr bool is_deepseek_punctuation(const Character& c) {
+  return is_between(c, U'!', U'/') || is_between(c, U':', U'~') || is_between(c, 0xFF01, 0xFF0F) || is_between(c, 0xFF1A, 0xFF5E) ||
+         is_between(c, 0x2018, 0x201F) || is_between(c, 0x3000, 0x3002);
+}
+// [一-龥ࠀ-一가-퟿]
+constexpr bool is_deepseek_ideograph(const Character& c) { return is_between(c, 0x800, 0x9FA5) || is_between(c, 0xAC00, 0xD7FF); }
+// [一-龥぀-ゟ゠-ヿ]
+constexpr bool is_deepseek3_ideograph(const Character& c) { return is_between(c, 0x4E00, 0x9FA5) || is_between(c, 0x3040, 0x30FF); }
+constexpr bool is_letter(const Character& c) { return c.kind == Class::letter; }
+constexpr bool is_unicode_punctuation(const Character& c) { return unicode::is_punctuation(c.category); }
+
+// \s?[...]+
+template <bool (*accepts)(const Character&)>
+constexpr std::size_t maybe_spaced(std::string_view text, std::size_t at) {
+  const Character first = look(text, at);
+  if (first.kind == Class::space) {
+    const std::size_t word = at + first.length;
+    if (const std::size_t end = run(text, word, accepts); end > word) return end;
+  }
+  return run(text, at, accepts);  // the space itself may be accepted: U+3000
+}
+
+// \s+$ isolated: the white space at the end of the text, and all before it.
+constexpr std::size_t trailing_spaces(std::string_view text, std::size_t at) {
+  std::size_t trailing = at;
+  std::size_t end = at;
+  for (Character c = look(text, end); c.kind != Class::end; c = look(text, end)) {
+    end += c.length;
+    if (c.kind != Class::space) trailing = end;
+  }
+  return trailing > at ? trailing : end;
+}
+
+// [ASCII punctuation][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+// Numbers and control characters that no word follows are in none of them.
+constexpr std::size_t deepseek3_word(std::string_view text, std::size_t at) {
+  const auto in_word = [](const Character& c) { return c.kind == Class::letter || is_mark(c); };
+  const auto is_symbol = [](const Character& c) { return unicode::is_punctuation(c.category) || unicode::is_symbol(c.category); };
+  const Character first = look(text, at);
+  const std::size_t next = at + first.length;
+  const Character second = look(text, next);
+  if (is_ascii_punctuation(first) && is_ascii_letter(second)) return run(text, next, is_ascii_letter);
+  if (in_word(first)) return run(text, at, in_word);
+  if (in_word(second) && !is_newline(first) && !is_symbol(first)) return run(text, next, in_word);
+  if (is_symbol(first)) return run(text, run(text, at, is_symbol), is_newline);
+  if (first.point == U' ' && is_symbol(second)) return run(text, run(text, next, is_symbol), is_newline);
+  return first.kind == Class::space ? lines_or_spaces(text, at) : at;
+}
+
+}  // namespace diecast::scan
+
+// ---- diecast/tokens/scan_falcon.hpp
+// Falcon's four steps and BLOOM's one. Falcon looks for digits after its bytes were spelled as letters (GPT-2's byte alphabet), where
+// the bytes B2, B3, B9, BC, BD and BE are the numbers that Latin-1 has there: so these two steps go by bytes and cut characters.
+
+namespace diecast::scan {
+
+// Punctuation, Contiguous: runs of it are pieces.
+constexpr bool is_any_punctuation(const Character& c) { return is_ascii_punctuation(c) || unicode::is_punctuation(c.category); }
+
+constexpr bool is_digit_byte(std::string_view text, std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; }
+
+// Digits in runs, over the byte alphabet.
+constexpr std::size_t number_bytes(std::string_view text, std::size_t at) {
+  const auto is_number_byte = [text](std::size_t index) {
+    const auto byte = static_cast<unsigned char>(text[index]);
+    return is_digit_byte(text, index) || byte == 0xB2 || byte == 0xB3 || byte == 0xB9 || (byte >= 0xBC && byte <= 0xBE);
+  };
+  const bool number = is_number_byte(at);
+  while (at < text.size() && is_number_byte(at) == number) ++at;
+  return at;
+}
+
+// [0-9][0-9][0-9], over the byte alphabet.
+constexpr std::size_t digit_triples(std::string_view text, std::size_t at) {
+  const auto is_triple = [text](std::size_t index) {
+    return is_digit_byte(text, index) && is_digit_byte(text, index + 1) && is_digit_byte(text, index + 2);
+  };
+  if (is_triple(at)) return at + 3;
+  do ++at;
+  while (at < text.size() && !is_triple(at));
+  return at;
+}
+
+inline constexpr std::u32string_view bloom_separators = U"(|).,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C";
+
+// BLOOM:  ?[^(\s|[.,!?…。，、।۔،])]+ , where the inner brackets are a class in the class, and ( | ) stand for themselves.
+constexpr std::size_t bloom_word(std::string_view text, std::size_t at) {
+  const std::size_t word = text[at] == ' ' ? at + 1 : at;
+  const std::size_t end = run(text, word, [](const Character& c) {
+    return c.kind != Class::space && bloom_separators.find(c.point) == std::u32string_view::npos;
+  });
+  return end > word ? end : at;
+}
+
+}  // namespace diecast::scan
+
+// ---- diecast/tokens/scan_gpt.hpp
+// The expressions of GPT-2, Llama 3, Qwen and GPT-4o as scanners: each gives the end of the piece that begins at `at`, and every
+// character belongs to a piece. One pass over a piece stands for what a regular expression finds by trying and going back; where that
+// is not plain to see, it is said why. The expressions are quoted as tokenizer.json files publish them.
+
+namespace diecast::scan {
 
 // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 constexpr std::size_t gpt2(std::string_view text, std::size_t at) {
@@ -11107,34 +11425,71 @@ constexpr std::size_t gpt2(std::string_view text, std::size_t at) {
   return kind == Class::space || kind == Class::end ? spaces(text, at) : run_of(text, body, kind);
 }
 
-// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
-template <std::size_t digits>
+// Llama 3, Qwen 2 (digits 1):
+//   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+// Qwen 3.5, where marks are parts of words:
+//   ...|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|...
+template <std::size_t digits, bool marks = false>
 constexpr std::size_t llama3(std::string_view text, std::size_t at) {
+  const auto in_word = [](const Character& c) { return c.kind == Class::letter || (marks && is_mark(c)); };
+  const auto is_symbol = [](const Character& c) { return c.kind == Class::other && !(marks && is_mark(c)); };
   if (const std::size_t end = contraction(text, at, true); end > at) return end;
   const Character first = look(text, at);
-  if (first.kind == Class::letter) return run_of(text, at, Class::letter);
+  if (in_word(first)) return run(text, at, in_word);
   if (first.kind == Class::number) return run_of(text, at, Class::number, digits);
   const Character second = look(text, at + first.length);
-  if (second.kind == Class::letter && !is_newline(first)) return run_of(text, at + first.length, Class::letter);
-  if (first.kind == Class::other || (first.point == U' ' && second.kind == Class::other)) {
-    return run(text, run_of(text, at + (first.kind == Class::other ? 0 : 1), Class::other), is_newline);
-  }
-  std::size_t after_newline = at;
+  if (in_word(second) && joins_word(first)) return run(text, at + first.length, in_word);
+  if (is_symbol(first)) return run(text, run(text, at, is_symbol), is_newline);
+  if (first.point == U' ' && is_symbol(second)) return run(text, run(text, at + 1, is_symbol), is_newline);
+  return lines_or_spaces(text, at);
+}
+
+// [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*
+// A word ends where a capital follows a small letter. The first run takes capitals and letters without case; if no small letter
+// follows, it gives back what it took until the second run can take one letter without case: the last of them ends the word.
+// Without any the word is all capitals, which is the second alternative. `at` where there is no word.
+constexpr std::size_t cased_word(std::string_view text, std::size_t at) {
+  using unicode::Category;
+  const auto caseless = [](const Character& c) { return c.category == Category::Lm || c.category == Category::Lo || is_mark(c); };
+  const auto not_capital = [caseless](const Character& c) { return c.category == Category::Ll || caseless(c); };
   std::size_t end = at;
-  for (Character c = first; c.kind == Class::space; c = look(text, end)) {
+  std::size_t after_caseless = at;
+  for (Character c = look(text, at); c.category == Category::Lu || c.category == Category::Lt || caseless(c); c = look(text, end)) {
     end += c.length;
-    if (is_newline(c)) after_newline = end;
+    if (caseless(c)) after_caseless = end;
   }
-  return after_newline > at ? after_newline : spaces(text, at);
+  if (const std::size_t small_end = run(text, end, not_capital); small_end > end) return small_end;
+  return after_caseless > at ? after_caseless : end;
 }
 
-// Each digit alone, and what lies between: the step before GPT-2's expression in SmolLM, StarCoder, Command-R.
-constexpr std::size_t digits_alone(std::string_view text, std::size_t at) {
-  const std::size_t number = run_of(text, at, Class::number, 1);
-  return number > at ? number : run(text, at, [](const Character& c) { return c.kind != Class::number; });
+// GPT-4o (digits 3, contractions belong to the word before them) and Tekken (digits 1, no contractions); W are the two alternatives
+// above, each with the optional parts around it:
+//   [^\r\n\p{L}\p{N}]?W(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
+// A mark is a letter without case and may also stand before a word; taken as part of the word it gives the same piece, or, before
+// capitals only, the first alternative, which comes first.
+template <std::size_t digits, bool contractions>
+constexpr std::size_t cased(std::string_view text, std::size_t at) {
+  const Character first = look(text, at);
+  const std::size_t word = joins_word(first) && !is_mark(first) ? at + first.length : at;
+  if (const std::size_t end = cased_word(text, word); end > word) return contractions ? contraction(text, end, true) : end;
+  if (first.kind == Class::number) return run_of(text, at, Class::number, digits);
+  const std::size_t body = first.point == U' ' ? at + 1 : at;
+  if (const std::size_t end = run_of(text, body, Class::other); end > body) {
+    return run(text, end, [](const Character& c) { return is_newline(c) || c.point == U'/'; });
+  }
+  return lines_or_spaces(text, at);
 }
 
-}  // namespace scan
+}  // namespace diecast::scan
+
+// ---- diecast/tokens/pre_tokenizer.hpp
+// Pre-tokenizers: how a text falls into pieces that no token crosses. Each is a list of scanners (scan_*.hpp), which stand for the steps
+// and regular expressions of the model's own tokenizer.json. They are known by the names that GGUF gives them; a name that is not here
+// is refused, never guessed.
+
+namespace diecast {
+
+using Scanner = std::size_t (*)(std::string_view text, std::size_t at);  // the end of the piece that begins at `at`
 
 // A list of scanners, each of which splits the pieces of the one before it.
 struct PreTokenizer {
@@ -11162,9 +11517,28 @@ struct PreTokenizer {
 namespace detail {
 
 inline constexpr Scanner gpt2_stages[] = {scan::gpt2};
-inline constexpr Scanner smollm_stages[] = {scan::digits_alone, scan::gpt2};
+inline constexpr Scanner smollm_stages[] = {scan::isolate_run<scan::is_number, 1>, scan::gpt2};
 inline constexpr Scanner llama3_stages[] = {scan::llama3<3>};
 inline constexpr Scanner qwen2_stages[] = {scan::llama3<1>};
+inline constexpr Scanner qwen35_stages[] = {scan::llama3<1, true>};
+inline constexpr Scanner gpt4o_stages[] = {scan::cased<3, true>};
+inline constexpr Scanner tekken_stages[] = {scan::cased<1, false>};
+inline constexpr Scanner deepseek_llm_stages[] = {scan::isolate_run<scan::is_newline, 1>,
+                                                  scan::isolate<scan::maybe_spaced<scan::is_deepseek_letter>>,
+                                                  scan::isolate<scan::maybe_spaced<scan::is_deepseek_punctuation>>,
+                                                  scan::trailing_spaces,
+                                                  scan::isolate_run<scan::is_deepseek_ideograph>,
+                                                  scan::isolate_run<scan::is_number, 1>};
+inline constexpr Scanner deepseek_coder_stages[] = {scan::isolate_run<scan::is_newline, 1>,
+                                                    scan::isolate<scan::maybe_spaced<scan::is_letter>>,
+                                                    scan::isolate<scan::maybe_spaced<scan::is_unicode_punctuation>>,
+                                                    scan::isolate_run<scan::is_deepseek_ideograph>,
+                                                    scan::isolate_run<scan::is_number, 1>};
+inline constexpr Scanner deepseek_v3_stages[] = {scan::isolate_run<scan::is_number, 3>,
+                                                 scan::isolate_run<scan::is_deepseek3_ideograph>, scan::isolate<scan::deepseek3_word>};
+inline constexpr Scanner falcon_stages[] = {scan::isolate_run<scan::is_any_punctuation>, scan::gpt2, scan::number_bytes,
+                                            scan::digit_triples};
+inline constexpr Scanner bloom_stages[] = {scan::isolate<scan::bloom_word>};
 
 struct NamedPreTokenizer {
   std::string_view name;
@@ -11176,18 +11550,30 @@ inline constexpr NamedPreTokenizer pre_tokenizers[] = {
   {"gpt2", {"gpt-2", gpt2_stages}},
   {"phi-2", {"gpt-2", gpt2_stages}},
   {"olmo", {"gpt-2", gpt2_stages}},
+  {"mpt", {"gpt-2", gpt2_stages}},
   {"smollm", {"smollm", smollm_stages}},
   {"starcoder", {"smollm", smollm_stages}},
   {"refact", {"smollm", smollm_stages}},
   {"command-r", {"smollm", smollm_stages}},
+  {"exaone", {"smollm", smollm_stages}},
   {"llama-bpe", {"llama-bpe", llama3_stages}},
   {"llama3", {"llama-bpe", llama3_stages}},
   {"llama-v3", {"llama-bpe", llama3_stages}},
   {"dbrx", {"llama-bpe", llama3_stages}},
   {"smaug-bpe", {"llama-bpe", llama3_stages}},
+  {"glm4", {"llama-bpe", llama3_stages}},
   {"qwen2", {"qwen2", qwen2_stages}},
   {"deepseek-r1-qwen", {"qwen2", qwen2_stages}},
   {"stablelm2", {"qwen2", qwen2_stages}},
+  {"qwen35", {"qwen35", qwen35_stages}},
+  {"gpt-4o", {"gpt-4o", gpt4o_stages}},
+  {"llama4", {"gpt-4o", gpt4o_stages}},
+  {"tekken", {"tekken", tekken_stages}},
+  {"deepseek-llm", {"deepseek-llm", deepseek_llm_stages}},
+  {"deepseek-coder", {"deepseek-coder", deepseek_coder_stages}},
+  {"deepseek-v3", {"deepseek-v3", deepseek_v3_stages}},
+  {"falcon", {"falcon", falcon_stages}},
+  {"bloom", {"bloom", bloom_stages}},
 };
 
 }  // namespace detail

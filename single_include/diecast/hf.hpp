@@ -280,101 +280,11 @@ class Fields {
 
 }  // namespace diecast
 
-// ---- diecast/files/hf_rope.hpp
-// RoPE as config.json spells it. The base lies at the top level, or inside rope_parameters (transformers 5) or rope_scaling;
-// the kind of scaling is called rope_type or, earlier, type. A kind that we do not compute is refused by its name.
+// ---- diecast/files/hf_config_parts.hpp
+// What the families' readings of config.json have in common: the numbers that Llama's descendants share, activations, heads, windows,
+// and the refusal of a value that would need other arithmetic.
 
-namespace diecast {
-
-namespace hf_detail {
-
-// The scaling that `rope` (a rope_parameters or rope_scaling object) asks for; `config` has what older files keep at the top.
-inline std::optional<RopeScaling> rope_scaling(const Fields& rope, const Fields& config, const Spec& spec) {
-  auto kind = rope.text("rope_type");
-  if (!kind) kind = rope.text("type");
-  if (!kind || *kind == "default") return std::nullopt;
-  if (*kind == "linear") return LinearScaling{.factor = rope.needed_positive("factor")};
-  if (*kind == "llama3") {
-    // transformers takes the top level's original_max_position_embeddings first, and the context when nobody says it.
-    auto original = config.integer("original_max_position_embeddings", 1);
-    if (!original) original = rope.integer("original_max_position_embeddings", 1);
-    if (!original) original = spec.context;
-    const Llama3Scaling scaling{.factor = rope.needed_positive("factor"),
-                                .low_freq_factor = rope.needed_positive("low_freq_factor"),
-                                .high_freq_factor = rope.needed_positive("high_freq_factor"),
-                                .original_context = *original};
-    if (!(scaling.high_freq_factor > scaling.low_freq_factor))
-      throw Error(rope.where() + ": high_freq_factor is " + std::to_string(scaling.high_freq_factor) +
-                  ", and must be greater than low_freq_factor, " + std::to_string(scaling.low_freq_factor));
-    return scaling;
-  }
-  throw Error(rope.where() + ": the RoPE scaling " + in_quotes(*kind) + " is not supported; supported are default, linear and llama3");
-}
-
-// `theta`: what the config's top level says, or the family's default. A base inside the object wins, as in transformers.
-inline Rope rope_of(const Fields& rope, const Fields& config, double theta, const Spec& spec) {
-  Rope result{.theta = rope.positive("rope_theta").value_or(theta), .scaling = rope_scaling(rope, config, spec)};
-  auto part = rope.positive("partial_rotary_factor");
-  if (!part) part = config.positive("partial_rotary_factor");
-  if (part && *part != 1.0) {
-    if (!(*part < 1.0)) throw Error(rope.where() + ": partial_rotary_factor is " + std::to_string(*part) + ", and must be at most 1");
-    result.rotary_dim = static_cast<int>(spec.attention.head_dim * *part);
-  }
-  return result;
-}
-
-// The object with the RoPE values: rope_scaling before rope_parameters, as in transformers; an empty one where there is neither.
-inline const Json& rope_object(const Fields& config) {
-  static const Json nothing = Json::object();
-  for (const char* key : {"rope_scaling", "rope_parameters"})
-    if (const Json* value = config.find(key); value && !value->empty()) return *value;
-  return nothing;
-}
-
-}  // namespace hf_detail
-
-// One RoPE for all layers. Of `spec`, the head size and the context must be there already.
-inline Rope hf_rope(const Fields& config, const Spec& spec) {
-  const Json& object = hf_detail::rope_object(config);
-  const Fields rope(object, config.where() + ": rope_parameters");
-  if (rope.find("full_attention") || rope.find("sliding_attention"))
-    throw Error(rope.where() + " has one RoPE for each kind of layer, which is known only of gemma3");
-  return hf_detail::rope_of(rope, config, config.positive("rope_theta").value_or(10'000.0), spec);
-}
-
-// Gemma 3 has two: of the layers that see all, and of those with a window.
-inline std::pair<Rope, Rope> hf_gemma3_ropes(const Fields& config, const Spec& spec) {
-  const double theta = config.positive("rope_theta").value_or(1'000'000.0);
-  const double local_theta = config.positive("rope_local_base_freq").value_or(10'000.0);
-  static const Json nothing = Json::object();
-  const Json* full = &nothing;
-  const Json* local = &nothing;
-  const Json* parameters = config.find("rope_parameters");
-  const std::string where = config.where() + ": rope_parameters";
-  if (parameters) {
-    const Fields both(*parameters, where);
-    if (both.find("full_attention") || both.find("sliding_attention")) {
-      if (const Json* value = both.find("full_attention")) full = value;
-      if (const Json* value = both.find("sliding_attention")) local = value;
-    } else {
-      full = parameters;
-    }
-  }
-  if (const Json* scaling = config.find("rope_scaling")) full = scaling;  // older files; of the layers that see all only
-  return {hf_detail::rope_of(Fields(*full, where + ": full_attention"), config, theta, spec),
-          hf_detail::rope_of(Fields(*local, where + ": sliding_attention"), config, local_theta, spec)};
-}
-
-}  // namespace diecast
-
-// ---- diecast/files/hf_config.hpp
-// config.json -> Spec, for each family by the names and the defaults that transformers gives to that model_type.
-// Whatever would need other arithmetic than a Spec can say is refused by its name, before any other value is looked at.
-// Only numbers are made here; nothing is allocated by them.
-
-namespace diecast {
-
-namespace hf_detail {
+namespace diecast::hf_detail {
 
 inline Activation activation(const Fields& config, const std::string& key, const std::string& otherwise) {
   const std::string name = config.text(key).value_or(otherwise);
@@ -408,13 +318,8 @@ struct Defaults {
   bool tied;
   const char* activation_key = "hidden_act";
   const char* activation = "silu";
+  double rms_epsilon = 1e-6;
 };
-inline constexpr Defaults llama_defaults{32'000, 4096, 11'008, 32, 32, {}, {}, 2048, false};
-inline constexpr Defaults mistral_defaults{32'000, 4096, 14'336, 32, 32, 8, {}, 131'072, false};
-inline constexpr Defaults qwen2_defaults{151'936, 4096, 22'016, 32, 32, 32, {}, 32'768, false};
-inline constexpr Defaults gemma2_defaults{256'000, 2304, 9216, 26, 8, 4, 256, 8192, true, "hidden_activation", "gelu_pytorch_tanh"};
-inline constexpr Defaults gemma3_defaults{262'208, 2304, 9216, 26, 8, 4, 256, 131'072, true, "hidden_activation", "gelu_pytorch_tanh"};
-
 inline Spec llama_like(const Fields& config, const Defaults& defaults) {
   Spec spec{};
   spec.hidden = config.count("hidden_size", defaults.hidden);
@@ -427,7 +332,7 @@ inline Spec llama_like(const Fields& config, const Defaults& defaults) {
   attention.kv_heads = config.count("num_key_value_heads",
                                     config.has("num_key_value_heads") ? attention.heads : defaults.kv_heads.value_or(attention.heads));
   attention.head_dim = defaults.head_dim ? config.count("head_dim", *defaults.head_dim) : head_dim(config, spec.hidden, attention.heads);
-  spec.norm = RmsNorm{.epsilon = config.positive("rms_norm_eps").value_or(1e-6)};
+  spec.norm = RmsNorm{.epsilon = config.positive("rms_norm_eps").value_or(defaults.rms_epsilon)};
   spec.mlp = GatedMlp{.width = config.count("intermediate_size", defaults.width),
                       .activation = activation(config, defaults.activation_key, defaults.activation)};
   spec.head = head(config, defaults.tied);
@@ -466,42 +371,130 @@ inline void refuse_if(const Fields& config, const std::string& key, bool value) 
     throw Error(config.where() + ": " + key + " is " + (value ? "true" : "false") + ", which is not supported");
 }
 
-inline Spec llama_spec(const Fields& config) {
-  Spec spec = llama_like(config, llama_defaults);
-  spec.attention.qkv_bias = spec.attention.output_bias = config.flag("attention_bias", false);
-  std::get<GatedMlp>(spec.mlp).bias = config.flag("mlp_bias", false);
-  spec.position = hf_rope(config, spec);
-  return spec;
+}  // namespace diecast::hf_detail
+
+// ---- diecast/files/hf_rope.hpp
+// RoPE as config.json spells it. The base lies at the top level, or inside rope_parameters (transformers 5) or rope_scaling;
+// the kind of scaling is called rope_type or, earlier, type. A kind that we do not compute is refused by its name.
+
+namespace diecast {
+
+namespace hf_detail {
+
+// 0.1 m ln(factor) + 1, by which YaRN's authors stretch Q and K.
+inline double yarn_stretch(double factor, double multiplier) { return factor > 1 ? 0.1 * multiplier * std::log(factor) + 1 : 1.0; }
+
+// As transformers computes it. What gives the usual stretch is left out, so that the spec is the same however the file says it.
+inline YarnScaling yarn_scaling(const Fields& rope, const Fields& config, const Spec& spec) {
+  if (!rope.flag("truncate", true)) throw Error(rope.where() + ": truncate is false, which is not supported with YaRN");
+  auto original = config.integer("original_max_position_embeddings", 1);
+  if (!original) original = rope.integer("original_max_position_embeddings", 1);
+  if (!original) original = spec.context;
+  YarnScaling yarn{.factor = rope.positive("factor").value_or(static_cast<double>(spec.context) / *original), .original_context = *original};
+  yarn.beta_fast = rope.positive("beta_fast").value_or(yarn.beta_fast);
+  yarn.beta_slow = rope.positive("beta_slow").value_or(yarn.beta_slow);
+  std::optional<double> stretch = rope.positive("attention_factor");
+  const auto mscale = rope.positive("mscale"), all_dims = rope.positive("mscale_all_dim");
+  if (!stretch && mscale && all_dims) stretch = yarn_stretch(yarn.factor, *mscale) / yarn_stretch(yarn.factor, *all_dims);
+  if (stretch && *stretch != yarn_stretch(yarn.factor, 1)) yarn.attention_factor = stretch;
+  return yarn;
 }
 
-inline Spec mistral_spec(const Fields& config) {
-  Spec spec = llama_like(config, mistral_defaults);
-  if (config.find("layer_types")) throw Error(config.where() + ": layer_types is not supported with model_type mistral");
-  if (config.find("sliding_window") || !config.has("sliding_window"))
-    spec.attention.window = SlidingWindow{.length = config.count("sliding_window", 4096)};
-  spec.position = hf_rope(config, spec);
-  return spec;
+// The scaling that `rope` (a rope_parameters or rope_scaling object) asks for; `config` has what older files keep at the top.
+inline std::optional<RopeScaling> rope_scaling(const Fields& rope, const Fields& config, const Spec& spec) {
+  auto kind = rope.text("rope_type");
+  if (!kind) kind = rope.text("type");
+  if (!kind || *kind == "default") return std::nullopt;
+  if (*kind == "linear") return LinearScaling{.factor = rope.needed_positive("factor")};
+  if (*kind == "llama3") {
+    // transformers takes the top level's original_max_position_embeddings first, and the context when nobody says it.
+    auto original = config.integer("original_max_position_embeddings", 1);
+    if (!original) original = rope.integer("original_max_position_embeddings", 1);
+    if (!original) original = spec.context;
+    const Llama3Scaling scaling{.factor = rope.needed_positive("factor"),
+                                .low_freq_factor = rope.needed_positive("low_freq_factor"),
+                                .high_freq_factor = rope.needed_positive("high_freq_factor"),
+                                .original_context = *original};
+    if (!(scaling.high_freq_factor > scaling.low_freq_factor))
+      throw Error(rope.where() + ": high_freq_factor is " + std::to_string(scaling.high_freq_factor) +
+                  ", and must be greater than low_freq_factor, " + std::to_string(scaling.low_freq_factor));
+    return scaling;
+  }
+  if (*kind == "yarn") return yarn_scaling(rope, config, spec);
+  throw Error(rope.where() + ": the RoPE scaling " + in_quotes(*kind) + " is not supported; supported are default, linear, llama3 and yarn");
 }
 
-inline Spec qwen2_spec(const Fields& config) {
-  Spec spec = llama_like(config, qwen2_defaults);
-  spec.attention.qkv_bias = true;  // and no bias on the output: the code of the family, not its config
-  const bool windowed = config.flag("use_sliding_window", false) && (config.find("sliding_window") || !config.has("sliding_window"));
-  if (windowed) {
-    const int length = config.count("sliding_window", 4096);
-    if (config.find("layer_types")) {
-      spec.attention.window = window(config, spec.layers, length, std::nullopt);
+// `theta`: what the config's top level says, or the family's default. A base inside the object wins, as in transformers.
+inline Rope rope_of(const Fields& rope, const Fields& config, double theta, const Spec& spec, std::optional<double> usual_part = {}) {
+  Rope result{.theta = rope.positive("rope_theta").value_or(theta), .scaling = rope_scaling(rope, config, spec)};
+  auto part = rope.positive("partial_rotary_factor");
+  if (!part) part = config.positive("partial_rotary_factor");
+  if (!part) part = usual_part;
+  if (part && *part != 1.0) {
+    if (!(*part < 1.0)) throw Error(rope.where() + ": partial_rotary_factor is " + std::to_string(*part) + ", and must be at most 1");
+    result.rotary_dim = static_cast<int>(spec.attention.head_dim * *part);
+  }
+  return result;
+}
+
+// The object with the RoPE values: rope_scaling before rope_parameters, as in transformers; an empty one where there is neither.
+inline const Json& rope_object(const Fields& config) {
+  static const Json nothing = Json::object();
+  for (const char* key : {"rope_scaling", "rope_parameters"})
+    if (const Json* value = config.find(key); value && !value->empty()) return *value;
+  return nothing;
+}
+
+}  // namespace hf_detail
+
+// One RoPE for all layers. Of `spec`, the head size and the context must be there already. `usual`: what families do who turn a part
+// of each head, where the config does not say it.
+struct RopeDefaults {
+  double theta = 10'000;
+  std::optional<double> part{};
+};
+inline Rope hf_rope(const Fields& config, const Spec& spec, const RopeDefaults& usual = {}) {
+  const Json& object = hf_detail::rope_object(config);
+  const Fields rope(object, config.where() + ": rope_parameters");
+  if (rope.find("full_attention") || rope.find("sliding_attention"))
+    throw Error(rope.where() + " has one RoPE for each kind of layer, which is known only of gemma3");
+  return hf_detail::rope_of(rope, config, config.positive("rope_theta").value_or(usual.theta), spec, usual.part);
+}
+
+// Gemma 3 has two: of the layers that see all, and of those with a window.
+inline std::pair<Rope, Rope> hf_gemma3_ropes(const Fields& config, const Spec& spec) {
+  const double theta = config.positive("rope_theta").value_or(1'000'000.0);
+  const double local_theta = config.positive("rope_local_base_freq").value_or(10'000.0);
+  static const Json nothing = Json::object();
+  const Json* full = &nothing;
+  const Json* local = &nothing;
+  const Json* parameters = config.find("rope_parameters");
+  const std::string where = config.where() + ": rope_parameters";
+  if (parameters) {
+    const Fields both(*parameters, where);
+    if (both.find("full_attention") || both.find("sliding_attention")) {
+      if (const Json* value = both.find("full_attention")) full = value;
+      if (const Json* value = both.find("sliding_attention")) local = value;
     } else {
-      const int first = config.integer("max_window_layers", 0).value_or(28);  // the layers from here on have the window
-      if (first != 0 && first < spec.layers)
-        throw Error(config.where() + ": use_sliding_window with max_window_layers " + std::to_string(first) + " of " +
-                    std::to_string(spec.layers) + " layers is not supported: only all layers or none can have the window");
-      if (first == 0) spec.attention.window = SlidingWindow{.length = length};
+      full = parameters;
     }
   }
-  spec.position = hf_rope(config, spec);
-  return spec;
+  if (const Json* scaling = config.find("rope_scaling")) full = scaling;  // older files; of the layers that see all only
+  return {hf_detail::rope_of(Fields(*full, where + ": full_attention"), config, theta, spec),
+          hf_detail::rope_of(Fields(*local, where + ": sliding_attention"), config, local_theta, spec)};
 }
+
+}  // namespace diecast
+
+// ---- diecast/files/hf_layer_norm_families.hpp
+// config.json of the families whose norm is LayerNorm: GPT-2, GPT-NeoX, StableLM, StarCoder 2.
+// Names and defaults are those of transformers.
+
+namespace diecast::hf_detail {
+
+inline constexpr Defaults stablelm_defaults{50'304, 2560, 6912, 32, 32, 32, {}, 4096, false};
+inline constexpr Defaults starcoder2_defaults{49'152, 3072, 12'288, 30, 24, 2, {}, 4096, true, "hidden_act", "gelu_pytorch_tanh"};
+inline constexpr Defaults gpt_neox_defaults{50'432, 6144, 24'576, 44, 64, {}, {}, 2048, false, "hidden_act", "gelu"};
 
 inline Spec gpt2_spec(const Fields& config) {
   refuse_if(config, "scale_attn_by_inverse_layer_idx", true);
@@ -527,6 +520,165 @@ inline Spec gpt2_spec(const Fields& config) {
   return spec;
 }
 
+inline Spec gpt_neox_spec(const Fields& config) {
+  Spec spec = llama_like(config, gpt_neox_defaults);
+  Attention& attention = spec.attention;
+  if (attention.kv_heads != attention.heads || std::int64_t{attention.heads} * attention.head_dim != spec.hidden)
+    throw Error(config.where() + ": " + std::to_string(attention.heads) + " heads and " + std::to_string(attention.kv_heads) + " KV heads of " +
+                std::to_string(attention.head_dim) + " values do not make the hidden size " + std::to_string(spec.hidden) + ", as model_type gpt_neox needs");
+  attention.qkv_bias = attention.output_bias = config.flag("attention_bias", true);
+  spec.norm = LayerNorm{.epsilon = config.positive("layer_norm_eps").value_or(1e-5)};
+  const GatedMlp mlp = std::get<GatedMlp>(spec.mlp);
+  spec.mlp = PlainMlp{.width = mlp.width, .activation = mlp.activation, .bias = true};
+  spec.residual = config.flag("use_parallel_residual", true) ? Residual::parallel : Residual::sequential;
+  spec.position = hf_rope(config, spec, {.theta = config.positive("rotary_emb_base").value_or(10'000.0), .part = config.positive("rotary_pct").value_or(0.25)});
+  return spec;
+}
+
+inline Spec stablelm_spec(const Fields& config) {
+  refuse_if(config, "qk_layernorm", true);
+  Spec spec = llama_like(config, stablelm_defaults);
+  spec.attention.qkv_bias = config.flag("use_qkv_bias", false);
+  spec.norm = LayerNorm{.epsilon = config.positive("layer_norm_eps").value_or(1e-5)};
+  if (config.flag("use_parallel_residual", false)) spec.residual = Residual::parallel_shared_norm;
+  spec.position = hf_rope(config, spec, {.part = 0.25});
+  return spec;
+}
+
+inline Spec starcoder2_spec(const Fields& config) {
+  Spec spec = llama_like(config, starcoder2_defaults);
+  const bool bias = config.flag("use_bias", true);
+  spec.attention.qkv_bias = spec.attention.output_bias = bias;
+  spec.norm = LayerNorm{.epsilon = config.positive("norm_epsilon").value_or(1e-5)};
+  const GatedMlp mlp = std::get<GatedMlp>(spec.mlp);
+  spec.mlp = PlainMlp{.width = mlp.width, .activation = mlp.activation, .bias = bias};
+  if (config.find("sliding_window")) spec.attention.window = SlidingWindow{.length = config.count("sliding_window")};
+  spec.position = hf_rope(config, spec);
+  return spec;
+}
+
+}  // namespace diecast::hf_detail
+
+// ---- diecast/files/hf_llama_families.hpp
+// config.json of Llama and of the families that descend from it, whose norm is RMSNorm: Mistral, Qwen 2 and 3, Granite, Phi-3, OLMo 2, Gemma 1 to 3.
+// Names and defaults are those of transformers. What a family's code does without asking its config is said where it is done.
+
+namespace diecast::hf_detail {
+
+inline constexpr Defaults llama_defaults{32'000, 4096, 11'008, 32, 32, {}, {}, 2048, false};
+inline constexpr Defaults mistral_defaults{32'000, 4096, 14'336, 32, 32, 8, {}, 131'072, false};
+inline constexpr Defaults qwen2_defaults{151'936, 4096, 22'016, 32, 32, 32, {}, 32'768, false};
+inline constexpr Defaults gemma2_defaults{256'000, 2304, 9216, 26, 8, 4, 256, 8192, true, "hidden_activation", "gelu_pytorch_tanh"};
+inline constexpr Defaults gemma3_defaults{262'208, 2304, 9216, 26, 8, 4, 256, 131'072, true, "hidden_activation", "gelu_pytorch_tanh"};
+inline constexpr Defaults qwen3_defaults{151'936, 4096, 22'016, 32, 32, 32, 128, 32'768, false};
+inline constexpr Defaults granite_defaults{32'000, 4096, 11'008, 32, 32, {}, {}, 2048, false};
+inline constexpr Defaults phi3_defaults{32'064, 3072, 8192, 32, 32, {}, {}, 4096, false, "hidden_act", "silu", 1e-5};
+inline constexpr Defaults olmo2_defaults{50'304, 4096, 11'008, 32, 32, {}, {}, 2048, false, "hidden_act", "silu", 1e-5};
+inline constexpr Defaults gemma_defaults{256'000, 3072, 24'576, 28, 16, 16, 256, 8192, true, "hidden_act", "gelu_pytorch_tanh"};
+
+inline Spec llama_spec(const Fields& config) {
+  Spec spec = llama_like(config, llama_defaults);
+  spec.attention.qkv_bias = spec.attention.output_bias = config.flag("attention_bias", false);
+  std::get<GatedMlp>(spec.mlp).bias = config.flag("mlp_bias", false);
+  spec.position = hf_rope(config, spec);
+  return spec;
+}
+
+inline Spec mistral_spec(const Fields& config) {
+  Spec spec = llama_like(config, mistral_defaults);
+  if (config.find("layer_types")) throw Error(config.where() + ": layer_types is not supported with model_type mistral");
+  if (config.find("sliding_window") || !config.has("sliding_window"))
+    spec.attention.window = SlidingWindow{.length = config.count("sliding_window", 4096)};
+  spec.position = hf_rope(config, spec);
+  return spec;
+}
+
+// Qwen 2 and 3 say it alike.
+inline std::optional<SlidingWindow> qwen_window(const Fields& config, int layers) {
+  const bool windowed = config.flag("use_sliding_window", false) && (config.find("sliding_window") || !config.has("sliding_window"));
+  if (!windowed) return std::nullopt;
+  const int length = config.count("sliding_window", 4096);
+  if (config.find("layer_types")) return window(config, layers, length, std::nullopt);
+  const int first = config.integer("max_window_layers", 0).value_or(28);  // the layers from here on have the window
+  if (first != 0 && first < layers)
+    throw Error(config.where() + ": use_sliding_window with max_window_layers " + std::to_string(first) + " of " + std::to_string(layers) +
+                " layers is not supported: only all layers or none can have the window");
+  return first == 0 ? std::optional(SlidingWindow{.length = length}) : std::nullopt;
+}
+
+inline Spec qwen2_spec(const Fields& config) {
+  Spec spec = llama_like(config, qwen2_defaults);
+  spec.attention.qkv_bias = true;  // and no bias on the output: the code of the family, not its config
+  spec.attention.window = qwen_window(config, spec.layers);
+  spec.position = hf_rope(config, spec);
+  return spec;
+}
+
+inline Spec qwen3_spec(const Fields& config) {
+  Spec spec = llama_like(config, qwen3_defaults);
+  spec.attention.qkv_bias = spec.attention.output_bias = config.flag("attention_bias", false);
+  spec.attention.qk_norm = QkNorm::each_head;
+  spec.attention.window = qwen_window(config, spec.layers);
+  spec.position = hf_rope(config, spec);
+  return spec;
+}
+
+// A factor that changes something: 1 is absent.
+inline std::optional<double> multiplier(const Fields& config, const std::string& key) {
+  const auto value = config.positive(key);
+  return value == 1.0 ? std::nullopt : value;
+}
+
+// Llama with four numbers. attention_multiplier takes the place of 1 / sqrt(head_dim), also where the file does not say it.
+inline Spec granite_spec(const Fields& config) {
+  if (config.text("position_embedding_type").value_or("rope") != "rope")
+    throw Error(config.where() + ": position_embedding_type is " + shown(*config.find("position_embedding_type")) + ", which is not supported with model_type granite");
+  Spec spec = llama_like(config, granite_defaults);
+  spec.attention.qkv_bias = spec.attention.output_bias = config.flag("attention_bias", false);
+  std::get<GatedMlp>(spec.mlp).bias = config.flag("mlp_bias", false);
+  spec.embedding_scale = multiplier(config, "embedding_multiplier");
+  spec.residual_scale = multiplier(config, "residual_multiplier");
+  spec.logit_divisor = multiplier(config, "logits_scaling");
+  const double scale = config.positive("attention_multiplier").value_or(1.0);
+  if (std::abs(scale * std::sqrt(static_cast<double>(spec.attention.head_dim)) - 1.0) > 1e-6) spec.attention.scale = scale;
+  spec.position = hf_rope(config, spec);
+  return spec;
+}
+
+inline Spec phi3_spec(const Fields& config) {
+  Spec spec = llama_like(config, phi3_defaults);
+  if (config.find("sliding_window")) spec.attention.window = SlidingWindow{.length = config.count("sliding_window")};
+  spec.position = hf_rope(config, spec);
+  const auto& scaling = std::get<Rope>(spec.position).scaling;
+  if (scaling) throw Error(config.where() + ": model_type phi3 with RoPE scaling is not supported: its only kind is longrope");
+  return spec;
+}
+
+inline Spec olmo2_spec(const Fields& config) {
+  Spec spec = llama_like(config, olmo2_defaults);
+  if (config.find("clip_qkv")) throw Error(config.where() + ": clip_qkv is not supported");
+  spec.attention.qkv_bias = spec.attention.output_bias = config.flag("attention_bias", false);
+  spec.attention.qk_norm = QkNorm::all_heads;
+  spec.norm_placement = NormPlacement::after;
+  spec.position = hf_rope(config, spec);
+  return spec;
+}
+
+// The first Gemma. Its first files say "gelu" and mean the approximation, as transformers knows.
+inline Spec gemma1_spec(const Fields& config) {
+  refuse_if(config, "use_bidirectional_attention", true);
+  Spec spec = llama_like(config, gemma_defaults);
+  auto& activation = std::get<GatedMlp>(spec.mlp).activation;
+  if (activation == Activation::gelu) activation = Activation::gelu_tanh;
+  // Some files have this key as well; older code went by it, newer code does not.
+  if (config.find("hidden_activation") && hf_detail::activation(config, "hidden_activation", "") != activation)
+    throw Error(config.where() + ": hidden_activation is " + shown(*config.find("hidden_activation")) + " and hidden_act is something else: which is meant cannot be known");
+  spec.attention.qkv_bias = spec.attention.output_bias = config.flag("attention_bias", false);
+  spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden));
+  spec.position = hf_rope(config, spec);
+  return spec;
+}
+
 // What Gemma 2 and 3 have in common.
 inline Spec gemma_spec(const Fields& config, const Defaults& defaults) {
   refuse_if(config, "use_bidirectional_attention", true);
@@ -535,7 +687,7 @@ inline Spec gemma_spec(const Fields& config, const Defaults& defaults) {
   attention.qkv_bias = attention.output_bias = config.flag("attention_bias", false);
   const double scalar = config.positive("query_pre_attn_scalar").value_or(256.0);
   if (scalar != attention.head_dim) attention.scale = 1.0 / std::sqrt(scalar);
-  spec.after_norms = true;
+  spec.norm_placement = NormPlacement::before_and_after;
   spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden));
   if (config.has("sliding_window") && !config.find("sliding_window"))
     throw Error(config.where() + ": sliding_window is null, and must be a whole number from 1");
@@ -557,7 +709,7 @@ inline Spec gemma3_spec(const Fields& config) {
   if (config.find("attn_logit_softcapping"))
     throw Error(config.where() + ": attn_logit_softcapping is not supported with model_type gemma3");
   spec.logit_soft_cap = config.positive("final_logit_softcapping");
-  spec.attention.qk_norm = true;
+  spec.attention.qk_norm = QkNorm::each_head;
   auto pattern = config.integer("sliding_window_pattern", 1);
   if (!pattern) pattern = config.integer("_sliding_window_pattern", 1);
   spec.attention.window = window(config, spec.layers, config.count("sliding_window", 4096), pattern.value_or(6));
@@ -567,6 +719,17 @@ inline Spec gemma3_spec(const Fields& config) {
   if (spec.attention.window && local != full) spec.attention.window->rope = local;
   return spec;
 }
+
+}  // namespace diecast::hf_detail
+
+// ---- diecast/files/hf_config.hpp
+// config.json -> Spec, for each family by the names and the defaults that transformers gives to that model_type.
+// Whatever would need other arithmetic than a Spec can say is refused by its name, before any other value is looked at.
+// Only numbers are made here; nothing is allocated by them.
+
+namespace diecast {
+
+namespace hf_detail {
 
 // Kinds of models that no number of the config could make run.
 inline void refuse_other_kinds(const Fields& config) {
@@ -601,7 +764,15 @@ inline Spec spec_of(const Fields& config, const std::string& type) {
   if (type == "llama") return llama_spec(config);
   if (type == "mistral") return mistral_spec(config);
   if (type == "qwen2") return qwen2_spec(config);
+  if (type == "qwen3") return qwen3_spec(config);
+  if (type == "granite") return granite_spec(config);
+  if (type == "phi3") return phi3_spec(config);
+  if (type == "olmo2") return olmo2_spec(config);
   if (type == "gpt2") return gpt2_spec(config);
+  if (type == "gpt_neox") return gpt_neox_spec(config);
+  if (type == "stablelm") return stablelm_spec(config);
+  if (type == "starcoder2") return starcoder2_spec(config);
+  if (type == "gemma") return gemma1_spec(config);
   if (type == "gemma2") return gemma2_spec(config);
   if (type == "gemma3_text") return gemma3_spec(config);
   if (type == "gemma3") {
@@ -611,7 +782,8 @@ inline Spec spec_of(const Fields& config, const std::string& type) {
     return gemma3_spec(text);
   }
   throw Error(config.where() + ": the architecture " + in_quotes(type) +
-              " (model_type) is not supported; supported are gpt2, llama, mistral, qwen2, gemma2 and gemma3");
+              " (model_type) is not supported; supported are gpt2, llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3, granite, phi3, "
+              "stablelm, olmo2, starcoder2 and gpt_neox");
 }
 
 }  // namespace hf_detail
@@ -1325,6 +1497,20 @@ inline Tensor part(const Tensor& tensor, std::int64_t first, std::int64_t size) 
   return one;
 }
 
+// Rows that lie as [groups, parts, size]: those of one part, group after group, into a buffer of our own. Of a vector: its values.
+inline Tensor gathered_rows(const Tensor& tensor, std::int64_t groups, std::int64_t parts, std::int64_t which, std::int64_t size) {
+  const bool is_vector = tensor.rows == 1;
+  const auto chunk = static_cast<std::size_t>(size * (is_vector ? 1 : tensor.cols) * layout(tensor.format).bytes);
+  auto buffer = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(groups) * chunk);
+  for (std::int64_t group = 0; group < groups; ++group)
+    std::memcpy(buffer->data() + static_cast<std::size_t>(group) * chunk, tensor.bytes.data() + static_cast<std::size_t>(group * parts + which) * chunk, chunk);
+  Tensor one = tensor;
+  (is_vector ? one.cols : one.rows) = groups * size;
+  one.bytes = *buffer;
+  one.owner = std::move(buffer);
+  return one;
+}
+
 // [in, out] -> [out, in], into a buffer of our own.
 inline Tensor transposed(const Tensor& tensor) {
   const auto size = static_cast<std::size_t>(layout(tensor.format).bytes);
@@ -1371,7 +1557,7 @@ inline bool same_values(const Tensor& a, const Tensor& b) {
 }  // namespace diecast::hf_detail
 
 // ---- diecast/files/hf_weights.hpp
-// The canonical weights of a model from the tensors of its folder: one function for GPT-2's names, one for those of Llama
+// The canonical weights of a model from the tensors of its folder: functions for the names of GPT-2, of GPT-NeoX, and of Llama
 // and its descendants. What the spec asks for must be there in the right shape, and nothing unknown may be left over.
 
 namespace diecast {
@@ -1380,19 +1566,20 @@ namespace hf_detail {
 
 // Sizes as 64 bits: products of two numbers of a spec do not overflow.
 struct Sizes {
-  std::int64_t hidden, vocab, q, kv, head_dim, mlp;
+  std::int64_t hidden, vocab, q, kv, head_dim, q_norm, k_norm, mlp;
   explicit Sizes(const Spec& spec)
       : hidden(spec.hidden),
         vocab(spec.vocab),
         q(std::int64_t{spec.attention.heads} * spec.attention.head_dim),
         kv(std::int64_t{spec.attention.kv_heads} * spec.attention.head_dim),
         head_dim(spec.attention.head_dim),
+        q_norm(spec.attention.qk_norm == QkNorm::all_heads ? q : head_dim),
+        k_norm(spec.attention.qk_norm == QkNorm::all_heads ? kv : head_dim),
         mlp(std::visit([](const auto& one) { return one.width; }, spec.mlp)) {}
 };
 
 // The file's own head against what the spec says: a tied head may be stored too if it is the embedding.
-inline void put_head(Weights& weights, Tensors& tensors, const Spec& spec) {
-  const std::string name = "lm_head.weight";
+inline void put_head(Weights& weights, Tensors& tensors, const Spec& spec, const std::string& name = "lm_head.weight") {
   if (std::holds_alternative<UntiedHead>(spec.head)) {
     if (!tensors.has(name))
       throw Error(tensors.where() + ": tensor " + in_quotes(name) +
@@ -1412,6 +1599,13 @@ inline bool ends_with_number_then(std::string_view name, std::string_view before
   return number.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+// Some outputs of a product of several, nothing copied.
+inline LinearWeights rows_of(const LinearWeights& whole, std::int64_t first, std::int64_t rows) {
+  LinearWeights one{part(whole.weight, first, rows), {}};
+  if (whole.bias) one.bias = part(*whole.bias, first, rows);
+  return one;
+}
+
 inline Weights gpt2_weights(Tensors& tensors, const Spec& spec) {
   const Sizes size(spec);
   const auto norm = [&](const std::string& name) {
@@ -1429,12 +1623,9 @@ inline Weights gpt2_weights(Tensors& tensors, const Spec& spec) {
     LayerWeights layer;
     layer.attention_norm = norm(in + "ln_1");
     const LinearWeights qkv = conv1d(in + "attn.c_attn", size.q + 2 * size.kv, size.hidden);
-    const auto share = [&](std::int64_t first, std::int64_t rows) {
-      return LinearWeights{part(qkv.weight, first, rows), part(*qkv.bias, first, rows)};
-    };
-    layer.q = share(0, size.q);
-    layer.k = share(size.q, size.kv);
-    layer.v = share(size.q + size.kv, size.kv);
+    layer.q = rows_of(qkv, 0, size.q);
+    layer.k = rows_of(qkv, size.q, size.kv);
+    layer.v = rows_of(qkv, size.q + size.kv, size.kv);
     layer.output = conv1d(in + "attn.c_proj", size.hidden, size.q);
     layer.mlp_norm = norm(in + "ln_2");
     layer.up = conv1d(in + "mlp.c_fc", size.mlp, size.hidden);
@@ -1450,16 +1641,67 @@ inline Weights gpt2_weights(Tensors& tensors, const Spec& spec) {
   return weights;
 }
 
-// Llama, Mistral, Qwen2 and, with `gemma`, Gemma 2 and 3, whose norms are stored as w of 1 + w.
-inline Weights llama_weights(Tensors& tensors, const Spec& spec, bool gemma) {
+// Q, K and V lie together head by head: rows [heads, 3, head_dim]. `which`: 0, 1 or 2.
+inline LinearWeights gathered(const LinearWeights& whole, const Attention& attention, int which) {
+  LinearWeights one{gathered_rows(whole.weight, attention.heads, 3, which, attention.head_dim), {}};
+  if (whole.bias) one.bias = gathered_rows(*whole.bias, attention.heads, 3, which, attention.head_dim);
+  return one;
+}
+
+inline Weights gpt_neox_weights(Tensors& tensors, const Spec& spec) {
   const Sizes size(spec);
   const Attention& attention = spec.attention;
-  const bool mlp_bias = std::get<GatedMlp>(spec.mlp).bias;
+  const auto norm = [&](const std::string& name) {
+    return NormWeights{tensors.vector(name + ".weight", size.hidden), tensors.vector(name + ".bias", size.hidden)};
+  };
+  const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in, bool bias) {
+    LinearWeights one{tensors.matrix(name + ".weight", out, in), {}};
+    if (bias) one.bias = tensors.vector(name + ".bias", out);
+    return one;
+  };
+  Weights weights;
+  weights.embedding = tensors.matrix("embed_in.weight", size.vocab, size.hidden);
+  for (int i = 0; i < spec.layers; ++i) {
+    const std::string in = "layers." + std::to_string(i) + ".";
+    LayerWeights layer;
+    layer.attention_norm = norm(in + "input_layernorm");
+    const LinearWeights qkv = linear(in + "attention.query_key_value", 3 * size.q, size.hidden, attention.qkv_bias);
+    layer.q = gathered(qkv, attention, 0);
+    layer.k = gathered(qkv, attention, 1);
+    layer.v = gathered(qkv, attention, 2);
+    layer.output = linear(in + "attention.dense", size.hidden, size.q, attention.output_bias);
+    layer.mlp_norm = norm(in + "post_attention_layernorm");
+    layer.up = linear(in + "mlp.dense_h_to_4h", size.mlp, size.hidden, true);
+    layer.down = linear(in + "mlp.dense_4h_to_h", size.hidden, size.mlp, true);
+    weights.layers.push_back(std::move(layer));
+  }
+  weights.final_norm = norm("final_layer_norm");
+  // Published files have the one name, what transformers 5 saves the other.
+  put_head(weights, tensors, spec, tensors.has("lm_head.weight") ? "lm_head.weight" : "embed_out.weight");
+  // Causal masks and RoPE's frequencies, which older files store.
+  tensors.refuse_leftovers([](const std::string& name) {
+    return ends_with_number_then(name, "layers.", ".attention.bias") || ends_with_number_then(name, "layers.", ".attention.masked_bias") ||
+           ends_with_number_then(name, "layers.", ".attention.rotary_emb.inv_freq");
+  });
+  return weights;
+}
+
+// Llama and its descendants. `one_plus_w`: norms are stored as w of 1 + w (Gemma).
+// Phi-3 stores Q, K and V as one matrix, gate and up as another; StarCoder 2 has names of its own for the plain MLP.
+inline Weights llama_weights(Tensors& tensors, const Spec& spec, bool one_plus_w) {
+  const Sizes size(spec);
+  const Attention& attention = spec.attention;
+  const bool mlp_bias = std::visit([](const auto& mlp) { return mlp.bias; }, spec.mlp);
   const auto factor = [&](const std::string& name, std::int64_t cols) {
     const Tensor stored = tensors.vector(name, cols);
-    return gemma ? one_plus(stored) : stored;
+    return one_plus_w ? one_plus(stored) : stored;
   };
-  const auto norm = [&](const std::string& name) { return NormWeights{factor(name + ".weight", size.hidden), {}}; };
+  const auto* layer_norm = std::get_if<LayerNorm>(&spec.norm);
+  const auto norm = [&](const std::string& name) {
+    NormWeights one{factor(name + ".weight", size.hidden), {}};
+    if (layer_norm && layer_norm->bias) one.bias = tensors.vector(name + ".bias", size.hidden);
+    return one;
+  };
   const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in, bool bias) {
     LinearWeights one{tensors.matrix(name + ".weight", out, in), {}};
     if (bias) one.bias = tensors.vector(name + ".bias", out);
@@ -1470,25 +1712,43 @@ inline Weights llama_weights(Tensors& tensors, const Spec& spec, bool gemma) {
   for (int i = 0; i < spec.layers; ++i) {
     const std::string in = "layers." + std::to_string(i) + ".";
     LayerWeights layer;
-    layer.attention_norm = norm(in + "input_layernorm");
-    layer.q = linear(in + "self_attn.q_proj", size.q, size.hidden, attention.qkv_bias);
-    layer.k = linear(in + "self_attn.k_proj", size.kv, size.hidden, attention.qkv_bias);
-    layer.v = linear(in + "self_attn.v_proj", size.kv, size.hidden, attention.qkv_bias);
+    if (spec.norm_placement != NormPlacement::after) layer.attention_norm = norm(in + "input_layernorm");
+    if (tensors.has(in + "self_attn.qkv_proj.weight")) {
+      const LinearWeights qkv = linear(in + "self_attn.qkv_proj", size.q + 2 * size.kv, size.hidden, attention.qkv_bias);
+      layer.q = rows_of(qkv, 0, size.q);
+      layer.k = rows_of(qkv, size.q, size.kv);
+      layer.v = rows_of(qkv, size.q + size.kv, size.kv);
+    } else {
+      layer.q = linear(in + "self_attn.q_proj", size.q, size.hidden, attention.qkv_bias);
+      layer.k = linear(in + "self_attn.k_proj", size.kv, size.hidden, attention.qkv_bias);
+      layer.v = linear(in + "self_attn.v_proj", size.kv, size.hidden, attention.qkv_bias);
+    }
     layer.output = linear(in + "self_attn.o_proj", size.hidden, size.q, attention.output_bias);
     if (attention.qk_norm) {
-      layer.q_norm = factor(in + "self_attn.q_norm.weight", size.head_dim);
-      layer.k_norm = factor(in + "self_attn.k_norm.weight", size.head_dim);
+      layer.q_norm = factor(in + "self_attn.q_norm.weight", size.q_norm);
+      layer.k_norm = factor(in + "self_attn.k_norm.weight", size.k_norm);
     }
-    if (spec.after_norms) {  // Llama's post_attention_layernorm is the norm before the MLP; Gemma's is what its name says
-      layer.after_attention = norm(in + "post_attention_layernorm");
-      layer.mlp_norm = norm(in + "pre_feedforward_layernorm");
-      layer.after_mlp = norm(in + "post_feedforward_layernorm");
+    if (spec.norm_placement == NormPlacement::before) {  // here post_attention_layernorm is the norm before the MLP, below what its name says
+      if (spec.residual != Residual::parallel_shared_norm) layer.mlp_norm = norm(in + "post_attention_layernorm");
     } else {
-      layer.mlp_norm = norm(in + "post_attention_layernorm");
+      layer.after_attention = norm(in + "post_attention_layernorm");
+      if (spec.norm_placement == NormPlacement::before_and_after) layer.mlp_norm = norm(in + "pre_feedforward_layernorm");
+      layer.after_mlp = norm(in + "post_feedforward_layernorm");
     }
-    layer.gate = linear(in + "mlp.gate_proj", size.mlp, size.hidden, mlp_bias);
-    layer.up = linear(in + "mlp.up_proj", size.mlp, size.hidden, mlp_bias);
-    layer.down = linear(in + "mlp.down_proj", size.hidden, size.mlp, mlp_bias);
+    if (std::holds_alternative<PlainMlp>(spec.mlp)) {
+      layer.up = linear(in + "mlp.c_fc", size.mlp, size.hidden, mlp_bias);
+      layer.down = linear(in + "mlp.c_proj", size.hidden, size.mlp, mlp_bias);
+    } else {
+      if (tensors.has(in + "mlp.gate_up_proj.weight")) {
+        const LinearWeights both = linear(in + "mlp.gate_up_proj", 2 * size.mlp, size.hidden, mlp_bias);
+        layer.gate = rows_of(both, 0, size.mlp);
+        layer.up = rows_of(both, size.mlp, size.mlp);
+      } else {
+        layer.gate = linear(in + "mlp.gate_proj", size.mlp, size.hidden, mlp_bias);
+        layer.up = linear(in + "mlp.up_proj", size.mlp, size.hidden, mlp_bias);
+      }
+      layer.down = linear(in + "mlp.down_proj", size.hidden, size.mlp, mlp_bias);
+    }
     weights.layers.push_back(std::move(layer));
   }
   weights.final_norm = norm("norm");
@@ -1508,6 +1768,10 @@ inline Weights hf_weights(std::vector<SafetensorsEntry> entries, const Spec& spe
   if (model_type == "gpt2") {
     hf_detail::Tensors tensors(std::move(entries), {"transformer."}, where);
     return hf_detail::gpt2_weights(tensors, spec);
+  }
+  if (model_type == "gpt_neox") {
+    hf_detail::Tensors tensors(std::move(entries), {"gpt_neox."}, where);
+    return hf_detail::gpt_neox_weights(tensors, spec);
   }
   const bool gemma = model_type.starts_with("gemma");
   hf_detail::Tensors tensors(std::move(entries), {"language_model.model.", "model.language_model.", "language_model.", "model."}, where);

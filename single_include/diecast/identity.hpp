@@ -77,6 +77,11 @@ inline void add(Sha256& digest, const NormWeights& norm) {
   add(digest, norm.weight);
   add(digest, norm.bias);
 }
+// A norm that nearly every layer has: no mark where it is there.
+inline void add_usual(Sha256& digest, const std::optional<NormWeights>& norm) {
+  if (norm) add(digest, *norm);
+  else digest.text("no norm");
+}
 inline void add(Sha256& digest, const LinearWeights& linear) {
   add(digest, linear.weight);
   add(digest, linear.bias);
@@ -92,13 +97,13 @@ inline std::string digest_of(const Weights& weights) {
   add(digest, weights.embedding);
   add(digest, weights.position);
   for (const LayerWeights& layer : weights.layers) {
-    add(digest, layer.attention_norm);
+    add_usual(digest, layer.attention_norm);
     for (const LinearWeights* linear : {&layer.q, &layer.k, &layer.v, &layer.output}) add(digest, *linear);
     add(digest, layer.q_norm);
     add(digest, layer.k_norm);
     add(digest, layer.after_attention);
     add(digest, layer.after_mlp);
-    add(digest, layer.mlp_norm);
+    add_usual(digest, layer.mlp_norm);
     add(digest, layer.gate);
     add(digest, layer.up);
     add(digest, layer.down);

@@ -324,6 +324,26 @@ Matrix<Real> normalise(const Norm& norm, const NormFactors<Real>& factors, const
 
 namespace diecast::reference {
 
+// YaRN (Peng et al. 2023) with the bands in whole pairs, as its authors' code and transformers have them.
+inline double yarn_frequency(const YarnScaling& yarn, double theta, int rotary_dim, int pair) {
+  const auto pair_that_turns = [&](double times) {  // as often, within the original context
+    return rotary_dim * std::log(yarn.original_context / (times * 2 * std::numbers::pi)) / (2 * std::log(theta));
+  };
+  const double first = (std::max)(std::floor(pair_that_turns(yarn.beta_fast)), 0.0);
+  double last = (std::min)(std::ceil(pair_that_turns(yarn.beta_slow)), rotary_dim - 1.0);
+  if (last == first) last += 0.001;
+  const double divided = (std::clamp)((pair - first) / (last - first), 0.0, 1.0);
+  const double frequency = std::pow(theta, -2.0 * pair / rotary_dim);
+  return divided * frequency / yarn.factor + (1 - divided) * frequency;
+}
+
+// What the values that turn are stretched by, in Q and in K.
+inline double stretch_of(const Rope& rope) {
+  const auto* yarn = rope.scaling ? std::get_if<YarnScaling>(&*rope.scaling) : nullptr;
+  if (!yarn) return 1;
+  return yarn->attention_factor.value_or(yarn->factor > 1 ? 0.1 * std::log(yarn->factor) + 1 : 1.0);
+}
+
 // Radians a position, for each pair.
 inline std::vector<double> inverse_frequencies(const Rope& rope, int head_dim) {  // [rotary_dim / 2]
   const int rotary_dim = rope.rotary_dim.value_or(head_dim);
@@ -332,6 +352,7 @@ inline std::vector<double> inverse_frequencies(const Rope& rope, int head_dim) {
     double frequency = std::pow(rope.theta, -2.0 * pair / rotary_dim);
     if (rope.scaling) {
       if (const auto* linear = std::get_if<LinearScaling>(&*rope.scaling)) frequency /= linear->factor;
+      if (const auto* yarn = std::get_if<YarnScaling>(&*rope.scaling)) frequency = yarn_frequency(*yarn, rope.theta, rotary_dim, pair);
       if (const auto* llama3 = std::get_if<Llama3Scaling>(&*rope.scaling)) {
         // How often this pair turned within the training's context decides: often enough, keep; hardly once, divide; between, blend.
         const double turns = llama3->original_context * frequency / (2 * std::numbers::pi);
@@ -347,11 +368,11 @@ inline std::vector<double> inverse_frequencies(const Rope& rope, int head_dim) {
 
 // Turns one head in place.
 template <class Real>
-void rotate(Real* head, const std::vector<double>& frequencies, double position) {  // [head_dim]
+void rotate(Real* head, const std::vector<double>& frequencies, double position, double stretch = 1) {  // [head_dim]
   const std::size_t half = frequencies.size();
   for (std::size_t pair = 0; pair < half; ++pair) {
     const double angle = position * frequencies[pair];
-    const Real cosine = static_cast<Real>(std::cos(angle)), sine = static_cast<Real>(std::sin(angle));
+    const Real cosine = static_cast<Real>(stretch * std::cos(angle)), sine = static_cast<Real>(stretch * std::sin(angle));
     const Real a = head[pair], b = head[pair + half];
     head[pair] = a * cosine - b * sine;
     head[pair + half] = b * cosine + a * sine;
@@ -369,9 +390,9 @@ namespace diecast::reference {
 
 template <class Real>
 struct LayerParameters {
-  NormFactors<Real> attention_norm, mlp_norm;
+  std::optional<NormFactors<Real>> attention_norm, mlp_norm;
   Linear<Real> q, k, v, output;
-  Vector<Real> q_norm, k_norm;                                       // [head_dim], or empty
+  Vector<Real> q_norm, k_norm;                                       // of one head or of all, or empty
   std::optional<NormFactors<Real>> after_attention, after_mlp;
   MlpWeights<Real> mlp;
 };
@@ -402,8 +423,8 @@ struct Parameters {
  private:
   static LayerParameters<Real> decode_layer(const LayerWeights& layer, Workers& workers) {
     LayerParameters<Real> p;
-    p.attention_norm = decode_norm<Real>(layer.attention_norm);
-    p.mlp_norm = decode_norm<Real>(layer.mlp_norm);
+    if (layer.attention_norm) p.attention_norm = decode_norm<Real>(*layer.attention_norm);
+    if (layer.mlp_norm) p.mlp_norm = decode_norm<Real>(*layer.mlp_norm);
     p.q = decode_linear<Real>(layer.q, workers);
     p.k = decode_linear<Real>(layer.k, workers);
     p.v = decode_linear<Real>(layer.v, workers);
@@ -423,6 +444,7 @@ struct Parameters {
 struct LayerView {
   std::optional<int> window;
   std::vector<double> frequencies;  // empty: no RoPE
+  double stretch = 1;
 };
 
 inline LayerView view_of(const Spec& spec, int layer) {
@@ -430,8 +452,11 @@ inline LayerView view_of(const Spec& spec, int layer) {
   const bool windowed = window && !(window->full_every && (layer + 1) % *window->full_every == 0);
   LayerView view;
   if (windowed) view.window = window->length;
-  if (const auto* rope = std::get_if<Rope>(&spec.position))
-    view.frequencies = inverse_frequencies(windowed && window->rope ? *window->rope : *rope, spec.attention.head_dim);
+  if (const auto* model = std::get_if<Rope>(&spec.position)) {
+    const Rope& rope = windowed && window->rope ? *window->rope : *model;
+    view.frequencies = inverse_frequencies(rope, spec.attention.head_dim);
+    view.stretch = stretch_of(rope);
+  }
   return view;
 }
 
@@ -481,12 +506,25 @@ class ReferenceContext final : public Context {
   // Step 4: one block, in place.
   void block(int layer, std::span<const Row> rows, Matrix<Real>& hidden) {  // [tokens, hidden]
     const LayerParameters<Real>& p = parameters_->layers[static_cast<std::size_t>(layer)];
-    Matrix<Real> attended = attention(layer, rows, normalise(spec().norm, p.attention_norm, hidden));
-    if (p.after_attention) attended = normalise(spec().norm, *p.after_attention, attended);
-    hidden += attended;
-    Matrix<Real> mixed = mlp(spec().mlp, p.mlp, normalise(spec().norm, p.mlp_norm, hidden), workers_);
-    if (p.after_mlp) mixed = normalise(spec().norm, *p.after_mlp, mixed);
-    hidden += mixed;
+    if (spec().residual == Residual::sequential) {
+      add(hidden, attention(layer, rows, normalised(p.attention_norm, hidden)), p.after_attention);
+      add(hidden, mlp(spec().mlp, p.mlp, normalised(p.mlp_norm, hidden), workers_), p.after_mlp);
+    } else {
+      const Matrix<Real> input = normalised(p.attention_norm, hidden);
+      const Matrix<Real> mixed = mlp(spec().mlp, p.mlp, spec().residual == Residual::parallel ? normalised(p.mlp_norm, hidden) : input, workers_);
+      add(hidden, attention(layer, rows, input), {});
+      add(hidden, mixed, {});
+    }
+  }
+
+  Matrix<Real> normalised(const std::optional<NormFactors<Real>>& norm, const Matrix<Real>& x) const {
+    return norm ? normalise(spec().norm, *norm, x) : x;
+  }
+
+  // What a branch gives, normalised and scaled where the model does so, onto the hidden states.
+  void add(Matrix<Real>& hidden, const Matrix<Real>& branch, const std::optional<NormFactors<Real>>& after) const {
+    if (spec().residual_scale) hidden += normalised(after, branch) * static_cast<Real>(*spec().residual_scale);
+    else hidden += normalised(after, branch);
   }
 
   Matrix<Real> attention(int layer, std::span<const Row> rows, const Matrix<Real>& x) {  // [tokens, hidden] -> [tokens, hidden]
@@ -497,6 +535,10 @@ class ReferenceContext final : public Context {
     const Matrix<Real> v = multiply(x, p.v, workers_);
     for (Eigen::Index token = 0; token < x.rows(); ++token) {
       const Row& row = rows[static_cast<std::size_t>(token)];
+      if (spec().attention.qk_norm == QkNorm::all_heads) {
+        normalise_all_heads(q.data() + token * q.cols(), p.q_norm);
+        normalise_all_heads(k.data() + token * k.cols(), p.k_norm);
+      }
       prepare_heads(q.data() + token * q.cols(), spec().attention.heads, p.q_norm, view, row.position);
       prepare_heads(k.data() + token * k.cols(), spec().attention.kv_heads, p.k_norm, view, row.position);
       std::copy_n(k.data() + token * k.cols(), kv_width_, place(keys_, layer, row.sequence, row.position));
@@ -508,13 +550,18 @@ class ReferenceContext final : public Context {
     return multiply(out, p.output, workers_);
   }
 
+  void normalise_all_heads(Real* of_token, const Vector<Real>& norm) const {
+    Eigen::Map<Vector<Real>> values(of_token, norm.size());
+    values = rms_norm<Real>(values, norm, std::get<RmsNorm>(spec().norm).epsilon);
+  }
+
   // QK-norm and RoPE, on every head of one token.
   void prepare_heads(Real* heads_of_token, int heads, const Vector<Real>& norm, const LayerView& view, int position) const {
     const int head_dim = spec().attention.head_dim;
     for (int head = 0; head < heads; ++head) {
       Eigen::Map<Vector<Real>> values(heads_of_token + head * head_dim, head_dim);
-      if (norm.size() > 0) values = rms_norm<Real>(values, norm, std::get<RmsNorm>(spec().norm).epsilon);
-      if (!view.frequencies.empty()) rotate(values.data(), view.frequencies, position);
+      if (spec().attention.qk_norm == QkNorm::each_head) values = rms_norm<Real>(values, norm, std::get<RmsNorm>(spec().norm).epsilon);
+      if (!view.frequencies.empty()) rotate(values.data(), view.frequencies, position, view.stretch);
     }
   }
 
@@ -542,6 +589,7 @@ class ReferenceContext final : public Context {
     const Matrix<Real> normal = normalise(spec().norm, parameters_->final_norm, last);
     const Matrix<Real>& weight = parameters_->head.size() > 0 ? parameters_->head : parameters_->embedding;
     Matrix<Real> logits = multiply(normal, weight, parameters_->head_bias, workers_);  // [asked, vocab]
+    if (spec().logit_divisor) logits /= static_cast<Real>(*spec().logit_divisor);
     if (spec().logit_soft_cap) {
       const Real cap = static_cast<Real>(*spec().logit_soft_cap);
       for (Eigen::Index i = 0; i < logits.size(); ++i) logits.data()[i] = cap * std::tanh(logits.data()[i] / cap);

@@ -33,7 +33,7 @@ CHAINS = {
     "qwen35": [("split", QWEN35), BYTES],
     "gpt-4o": [("split", GPT4O), BYTES],
     "tekken": [("split", TEKKEN), BYTES],
-    "deepseek-llm": [("split", "[\r\n]"), ("split", r"\s?[" + LETTERS + "]+"), ("split", r"\s?[!-/:-~！-／：-～‘-‟\u3000-。]+"), ("split", r"\s+$"),
+    "deepseek-llm": [("split", "[\r\n]"), ("split", r"\s?[" + LETTERS + "]+"), ("split", "\\s?[!-/:-~！-／：-～‘-‟\u3000-。]+"), ("split", r"\s+$"),
                      ("split", IDEOGRAPHS), ("digits", True), BYTES],
     "deepseek-coder": [("split", "[\r\n]"), ("split", r"\s?\p{L}+"), ("split", r"\s?\p{P}+"), ("split", IDEOGRAPHS), ("digits", True), BYTES],
     "deepseek-v3": [("split", r"\p{N}{1,3}"), ("split", "[\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+"), ("split", DEEPSEEK3), BYTES],

@@ -63,9 +63,9 @@ inline void read_kinds(const Gguf& file, TokenizerTables& tables) {
   }
 }
 
-// Llama 3's rule, which GGUF states only through the pre-tokenizer's name: whole pieces win over merges, and the text begins with BOS.
+// The rule of Llama 3 and of Mistral's Tekken, which GGUF states only through the pre-tokenizer's name: whole pieces win over merges, and the text begins with BOS.
 inline bool is_llama3(std::string_view pre_tokenizer) {
-  constexpr std::array<std::string_view, 3> names{"llama-bpe", "llama3", "llama-v3"};
+  constexpr std::array<std::string_view, 4> names{"llama-bpe", "llama3", "llama-v3", "tekken"};
   return std::ranges::find(names, pre_tokenizer) != names.end();
 }
 

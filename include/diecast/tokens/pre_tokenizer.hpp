@@ -63,7 +63,7 @@ inline constexpr Scanner deepseek_coder_stages[] = {scan::isolate_run<scan::is_n
                                                     scan::isolate_run<scan::is_number, 1>};
 inline constexpr Scanner deepseek_v3_stages[] = {scan::isolate_run<scan::is_number, 3>,
                                                  scan::isolate_run<scan::is_deepseek3_ideograph>, scan::isolate<scan::deepseek3_word>};
-inline constexpr Scanner falcon_stages[] = {scan::isolate_run<scan::is_any_punctuation>, scan::gpt2, scan::number_bytes,
+inline constexpr Scanner falcon_stages[] = {scan::isolate_run<scan::is_unicode8_punctuation>, scan::gpt2, scan::number_bytes,
                                             scan::digit_triples};
 inline constexpr Scanner bloom_stages[] = {scan::isolate<scan::bloom_word>};
 

@@ -3,7 +3,9 @@
 // What is not UTF-8 counts as U+FFFD, a symbol, and keeps its bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string_view>
 
 #include <diecast/tokens/unicode.hpp>
@@ -40,6 +42,19 @@ constexpr bool is_between(const Character& c, char32_t first, char32_t last) { r
 constexpr bool is_ascii_letter(const Character& c) { return is_between(c, U'A', U'Z') || is_between(c, U'a', U'z'); }
 constexpr bool is_ascii_punctuation(const Character& c) {
   return is_between(c, U'!', U'/') || is_between(c, U':', U'@') || is_between(c, U'[', U'`') || is_between(c, U'{', U'~');
+}
+
+struct CharacterRange {
+  char32_t first;
+  char32_t last;
+};
+
+// `ranges` ascend and do not touch one another.
+template <std::size_t count>
+constexpr bool is_within(const CharacterRange (&ranges)[count], const Character& c) {
+  const auto* after = std::upper_bound(std::begin(ranges), std::end(ranges), c.point,
+                                       [](char32_t point, const CharacterRange& range) { return point < range.first; });
+  return after != std::begin(ranges) && c.point <= std::prev(after)->last;
 }
 
 // The end of the longest run of characters that satisfy `accepts`, at most `most` of them.

@@ -2,19 +2,12 @@
 // out as ranges there too; they are neither Unicode's nor free of overlaps, and the models learned with them.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <string_view>
 
 #include <diecast/tokens/scan.hpp>
 
 namespace diecast::scan {
-
-struct CharacterRange {
-  char32_t first;
-  char32_t last;
-};
 
 // The letters of deepseek-llm: A-Za-zµÀ-ÖØ-öø-ƺ and so on. Some of the letters that have case.
 inline constexpr CharacterRange deepseek_letters[] = {
@@ -31,11 +24,7 @@ inline constexpr CharacterRange deepseek_letters[] = {
     {0xA78B, 0xA78E}, {0xAB70, 0xABBF}, {0xFB00, 0xFB06}, {0xFB13, 0xFB17}, {0xFF21, 0xFF3A}, {0xFF41, 0xFF5A}, {0x10400, 0x1044F},
     {0x104B0, 0x104D3}, {0x104D8, 0x104FB}, {0x10C80, 0x10CB2}, {0x10CC0, 0x10CF2}, {0x118A0, 0x118DF}, {0x1E900, 0x1E943},};
 
-constexpr bool is_deepseek_letter(const Character& c) {
-  const auto* after = std::upper_bound(std::begin(deepseek_letters), std::end(deepseek_letters), c.point,
-                                       [](char32_t point, const CharacterRange& range) { return point < range.first; });
-  return after != std::begin(deepseek_letters) && c.point <= std::prev(after)->last;
-}
+constexpr bool is_deepseek_letter(const Character& c) { return is_within(deepseek_letters, c); }
 // [!-/:-~！-／：-～‘-‟　-。] : with the ASCII letters, which lie between : and ~.
 constexpr bool is_deepseek_punctuation(const Character& c) {
   return is_between(c, U'!', U'/') || is_between(c, U':', U'~') || is_between(c, 0xFF01, 0xFF0F) || is_between(c, 0xFF1A, 0xFF5E) ||
