@@ -2,7 +2,8 @@
 
 RoPE (Su et al. 2021): pair i of d/2 turns by p * theta^(-2i/d). Linear scaling (Chen et al. 2023): every frequency over the
 factor. llama3 (Llama 3.1's reference): long waves over the factor, short ones kept, those between blended, linear in
-original context / wavelength. Half-split pairs are (i, i + d/2), interleaved ones (2i, 2i + 1).
+original context / wavelength. YaRN (Peng et al. 2023): the same kind of blend, linear in the pair's number between the pairs that
+turn beta_fast and beta_slow times, and what turns is stretched by 0.1 ln(factor) + 1. Half-split pairs are (i, i + d/2), interleaved ones (2i, 2i + 1).
 """
 import json
 import math
@@ -13,6 +14,7 @@ import numpy as np
 OUT = pathlib.Path(__file__).resolve().parents[1] / "data" / "rope" / "rope.json"
 POSITIONS = [0, 1, 7, 100, 8191]
 
+YARN = dict(type="yarn", factor=4.0, original_context=32768, beta_fast=32.0, beta_slow=1.0)
 LLAMA3 = dict(type="llama3", low_freq_factor=1.0, high_freq_factor=4.0, original_context=8192)
 CASES = [
     dict(name="R1 the smallest", head_dim=4, theta=1e4, vector=[1.0, 2.0, 3.0, 4.0]),
@@ -22,6 +24,9 @@ CASES = [
     dict(name="linear", head_dim=64, theta=1e6, scaling=dict(type="linear", factor=8.0)),
     dict(name="R2 llama3, 64", head_dim=64, theta=5e5, scaling=dict(LLAMA3, factor=32.0)),
     dict(name="R2 llama3, 128", head_dim=128, theta=5e5, scaling=dict(LLAMA3, factor=8.0)),
+    dict(name="yarn, 128", head_dim=128, theta=1e6, scaling=YARN),
+    dict(name="yarn, partial, other bands", head_dim=80, rotary_dim=36, theta=1e4,
+         scaling=dict(YARN, factor=8.0, original_context=2048, beta_fast=16.0, beta_slow=2.0)),
 ]
 
 
@@ -31,6 +36,8 @@ def frequencies(dim, theta, scaling):
         return plain
     if scaling["type"] == "linear":
         return [f / scaling["factor"] for f in plain]
+    if scaling["type"] == "yarn":
+        return yarn_frequencies(plain, dim, theta, scaling)
     low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
     out = []
     for f in plain:
@@ -43,6 +50,24 @@ def frequencies(dim, theta, scaling):
             keep = (waves - low) / (high - low)
             out.append((1 - keep) * f / scaling["factor"] + keep * f)
     return out
+
+
+def yarn_frequencies(plain, dim, theta, scaling):
+    def pair(turns):  # the pair, as a real number, that turns so often within the original context: solved for i
+        wavelength = scaling["original_context"] / turns
+        return dim / 2 * math.log(wavelength / (2 * math.pi), theta)
+
+    first, last = math.floor(pair(scaling["beta_fast"])), math.ceil(pair(scaling["beta_slow"]))
+    assert 0 <= first < last < dim // 2
+    out = []
+    for i, f in enumerate(plain):
+        divided = 0.0 if i <= first else 1.0 if i >= last else (i - first) / (last - first)
+        out.append((1 - divided) * f + divided * f / scaling["factor"])
+    return out
+
+
+def stretch(scaling):
+    return 0.1 * math.log(scaling["factor"]) + 1 if scaling and scaling["type"] == "yarn" else 1.0
 
 
 def rotate(vector, freqs, position, pairs):
@@ -74,7 +99,8 @@ def main():
         case = dict(name=c["name"], head_dim=c["head_dim"], rotary_dim=dim, theta=c["theta"], scaling=c.get("scaling"),
                     inv_freq=rounded(freqs), **vectors, rotated=[])
         for p in POSITIONS:
-            turned = {which: rounded(rotate(v, freqs, p, "half_split")) for which, v in vectors.items()}
+            by = np.array([stretch(c.get("scaling")) if i < dim else 1.0 for i in range(c["head_dim"])])
+            turned = {which: rounded(by * rotate(v, freqs, p, "half_split")) for which, v in vectors.items()}
             case["rotated"].append(dict(position=p, **turned))
         case["interleaved_q"] = dict(position=1, q=rounded(rotate(vectors["q"], freqs, 1, "interleaved")))
         cases.append(case)

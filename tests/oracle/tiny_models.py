@@ -178,11 +178,11 @@ MODELS = {
             max_position_embeddings=64, norm_epsilon=1e-5, tie_word_embeddings=True, use_bias=True, rope_theta=100000.0,
             sliding_window=8, **DEFAULT_BOS),
         acts=[dict(sliding_window=None), dict(hidden_act="relu"), dict(rope_theta=100.0)]),
-    # Q, K and V head by head in one matrix, parallel branches with a norm each, the exact GELU, a quarter of a head of 24 turns.
+    # Q, K and V head by head in one matrix, parallel branches with a norm each, the exact GELU, a quarter of a head of 16 turns.
     "tiny-gpt-neox": dict(
         seed=118, dtype="float16", gguf="F16", tokens="letters", embed_out=True,
         config=dict(
-            model_type="gpt_neox", architectures=["GPTNeoXForCausalLM"], vocab_size=89, hidden_size=72, intermediate_size=41,
+            model_type="gpt_neox", architectures=["GPTNeoXForCausalLM"], vocab_size=89, hidden_size=48, intermediate_size=41,
             num_hidden_layers=2, num_attention_heads=3, hidden_act="gelu", max_position_embeddings=56, layer_norm_eps=1e-5,
             tie_word_embeddings=False, rotary_pct=0.25, rotary_emb_base=10000, use_parallel_residual=True, attention_bias=True,
             **DEFAULT_BOS),
