@@ -95,10 +95,10 @@ int main(int argc, char** argv) {
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw diecast::Error("the result cannot be written to standard output", diecast::Blame::program);
     return status;
   } catch (const diecast::Error& error) {
-    fmt::print(stderr, "{}\n", shown(error.what()));
+    fmt::print(stderr, "{}\n", diecast::tool::shown(error.what()));
     return error.blame() == diecast::Blame::user ? 2 : 1;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", shown(error.what()));
+    fmt::print(stderr, "{}\n", diecast::tool::shown(error.what()));
     return 1;
   }
 }
