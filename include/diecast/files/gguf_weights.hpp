@@ -79,7 +79,8 @@ class WeightReader {
     if (spec_.norm_placement != NormPlacement::after && spec_.residual != Residual::parallel_shared_norm) layer.mlp_norm = norm(block + "ffn_norm", hidden);
     const auto [width, bias] = std::visit([](const auto& mlp) { return std::pair(std::int64_t{mlp.width}, mlp.bias); }, spec_.mlp);
     const bool gated = std::holds_alternative<GatedMlp>(spec_.mlp);
-    if (gated && !tensors_.has(block + "ffn_gate.weight")) {  // Phi-3: gate and up are one matrix
+    const bool fused_gate = file_.text("general.architecture") == "phi3" && !tensors_.has(block + "ffn_gate.weight");
+    if (gated && fused_gate) {  // gate and up are one matrix
       const auto fused = linear(block + "ffn_up", 2 * width, hidden, bias);
       layer.gate = slice(fused, 0, width);
       layer.up = slice(fused, width, width);
