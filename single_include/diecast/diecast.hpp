@@ -282,6 +282,14 @@ template <class... T> inline constexpr bool is_variant<std::variant<T...>> = tru
 template <class T> inline constexpr bool is_optional = false;
 template <class T> inline constexpr bool is_optional<std::optional<T>> = true;
 
+// A visitor may pass over members that have their usual value, by leaves_out(value, usual). A function of its own, because nvcc compiles
+// what `if constexpr` discards inside a generic lambda.
+template <class Visitor, class Member>
+bool left_out(Visitor& visitor, const Member& value, const Member& usual) {
+  if constexpr (requires { visitor.leaves_out(value, usual); }) return visitor.leaves_out(value, usual);
+  else return false;
+}
+
 }  // namespace detail
 
 template <class Visitor, class T>
@@ -295,8 +303,7 @@ void walk(Visitor& visitor, std::string_view key, const T& value) {
     visitor.begin(key, detail::Called<T>::name);
     boost::hana::for_each(boost::hana::accessors<T>(), [&](auto accessor) {
       const auto& member = boost::hana::second(accessor)(value);
-      if constexpr (requires { visitor.leaves_out(member, member); })
-        if (visitor.leaves_out(member, boost::hana::second(accessor)(T{}))) return;
+      if (detail::left_out(visitor, member, std::remove_cvref_t<decltype(member)>(boost::hana::second(accessor)(T{})))) return;
       walk(visitor, std::string_view(boost::hana::to<const char*>(boost::hana::first(accessor))), member);
     });
     visitor.end();
