@@ -121,7 +121,7 @@ Line check_model(const CommonOptions& common, const Model& model) {
   for (const char* backend : {"reference", "reference-double"}) {
     CommonOptions options = common;
     options.backend = backend;
-    options.cache_type = "f32";
+    options.cache_type.clear();
     options.context = std::min(16, model.spec.context);
     const auto context = make_backend(options, model)->open(*options.context);
     const int sequence = context->table().add();

@@ -83,6 +83,7 @@ void each_part(const Weights& weights, Parts& parts, const Matrix& matrix, const
   if (weights.position) matrix(*weights.position, parts.position);
 }
 
+inline PackedMatrix shape_of(const Tensor& tensor) { return {tensor.format, static_cast<int>(tensor.rows), static_cast<int>(tensor.cols), nullptr}; }
 inline std::size_t vector_bytes(const Tensor& tensor) { return (static_cast<std::size_t>(tensor.cols) + 15) / 16 * 64; }
 
 }  // namespace detail
@@ -100,6 +101,17 @@ struct PackedModel {
     return whole(parts.head);
   }
 };
+
+// What pack() will take.
+inline std::size_t packed_bytes(const Weights& weights) {
+  std::size_t bytes = 0;
+  const auto add = [&](std::size_t one) { bytes += (one + 63) / 64 * 64; };
+  Parts parts;
+  detail::each_part(
+      weights, parts, [&](const Tensor& tensor, PackedMatrix&) { add(detail::shape_of(tensor).bytes()); },
+      [&](const Tensor& tensor, const float*&) { add(detail::vector_bytes(tensor)); });
+  return bytes;
+}
 
 // The arena is computed, allocated and filled, its panels by several threads.
 inline PackedModel pack(const Spec& spec, const Weights& weights, int threads) {
@@ -121,7 +133,7 @@ inline PackedModel pack(const Spec& spec, const Weights& weights, int threads) {
   detail::each_part(
       weights, model.parts,
       [&](const Tensor& tensor, PackedMatrix& part) {
-        part = {tensor.format, static_cast<int>(tensor.rows), static_cast<int>(tensor.cols), nullptr};
+        part = detail::shape_of(tensor);
         place(tensor, part.bytes(), false);
       },
       [&](const Tensor& tensor, const float*&) { place(tensor, detail::vector_bytes(tensor), true); });
@@ -139,7 +151,7 @@ inline PackedModel pack(const Spec& spec, const Weights& weights, int threads) {
         if (thread == 0) decode_tensor(*job.tensor, {reinterpret_cast<float*>(to), static_cast<std::size_t>(job.tensor->cols)});
         continue;
       }
-      const PackedMatrix shape{job.tensor->format, static_cast<int>(job.tensor->rows), static_cast<int>(job.tensor->cols), nullptr};
+      const PackedMatrix shape = detail::shape_of(*job.tensor);
       const int first = shape.panels() * thread / threads, last = shape.panels() * (thread + 1) / threads;
       pack_panels(*job.tensor, first, last, to + static_cast<std::size_t>(first) * shape.panel_bytes());
     }
