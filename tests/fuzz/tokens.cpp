@@ -60,8 +60,9 @@ void check_plain(const Tokenizer& tokenizer, std::string_view text) {
   for (const int id : ids) {
     require(!tokenizer.is_control(id), "plain text has no control token");
     bytes += tokenizer.bytes(id);
-    streamed += stream.next(id);
-    require(replace_invalid_utf8(streamed) == streamed, "a stream shows no half character");
+    const std::string shown = stream.next(id);
+    require(replace_invalid_utf8(shown) == shown, "a stream shows no half character");
+    streamed += shown;
   }
   streamed += stream.finish();
   require(bytes == text, "the bytes of the ids are the text");
