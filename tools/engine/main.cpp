@@ -67,7 +67,8 @@ void add_common(CLI::App& command, CommonOptions& options) {
   whole<int>(command.add_option("--threads", options.threads, "threads; 0: as many as the machine has")->capture_default_str());
   whole<int>(command.add_option("--context", options.context, "tokens of prompt and answer together; default: the model's, at most 8192"));
   command.add_option("--cache-type", options.cache_type, "type of the KV cache: f32 (f64 with reference-double)")->capture_default_str();
-  command.add_flag("--json", options.json, "print one JSON object when all is done (run: timing_ms.ttft, the time to the first byte, is then that of the whole answer)");
+  command.add_flag("--json", options.json,
+                   "print one JSON object when all is done (run: timing_ms.ttft, the time to the first byte, is then that of the whole answer)");
 }
 
 void add_generation(CLI::App& command, RunOptions& options) {
