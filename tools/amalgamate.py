@@ -3,8 +3,8 @@
 
 Each umbrella header in include/diecast/ becomes a header of the same name in which every <diecast/...> include is replaced, once,
 by that file's text. A further part begins with #include <diecast/diecast.hpp> and holds only what the core does not. Includes
-of other libraries stay where they first stand (spec/hana.hpp puts macros aside around its own). The result depends on the
-sources alone. --check compares it with what lies there and writes nothing.
+of other libraries stay where they first stand (spec/hana.hpp puts macros aside around its own). A header of the pair that opens and
+closes an inline namespace stands wherever it is included. The result depends on the sources alone. --check compares it with what lies there and writes nothing.
 """
 import argparse
 import re
@@ -19,6 +19,7 @@ PARTS = {
     "diecast/reference.hpp": ("Eigen/",),
     "diecast/sentencepiece.hpp": ("sentencepiece",),
 }
+REPEATED = ("diecast/isa_begin.hpp", "diecast/isa_end.hpp")
 OUR_INCLUDE = re.compile(r"\s*#\s*include\s*<(diecast/[^>]+)>")
 OTHER_INCLUDE = re.compile(r"\s*#\s*include\s*<([^>]+)>")
 QUOTED_INCLUDE = re.compile(r'\s*#\s*include\s*"')
@@ -69,6 +70,10 @@ class Amalgamation:
             if ours := OUR_INCLUDE.match(line):
                 if depth != 0:
                     sys.exit(f"include/{name}: {line.strip()} stands inside a condition: includes are unconditional")
+                if ours[1] in REPEATED:
+                    repeated = (self.root / "include" / ours[1]).read_text(encoding="utf-8").splitlines()
+                    pending += [(line, False) for line in repeated if not line.startswith("//")]
+                    continue
                 if any(is_code(before) for before, _ in pending):
                     flush()  # an include in the middle of a file stays in the middle
                 self.take(ours[1])

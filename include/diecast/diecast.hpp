@@ -2,8 +2,9 @@
 // Further parts have a header each, with the library that they bring: hf.hpp, reference.hpp, identity.hpp.
 #pragma once
 
-// What a model is.
+// What a model is, and the instruction set of this unit.
 #include <diecast/error.hpp>
+#include <diecast/isa.hpp>
 #include <diecast/spec/check.hpp>
 #include <diecast/spec/compare.hpp>
 #include <diecast/spec/json.hpp>

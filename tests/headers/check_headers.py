@@ -22,7 +22,7 @@ import tempfile
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 HEAVY = ["diecast/diecast.hpp", "diecast/spec/hana.hpp", "Eigen/", "nlohmann/", "sentencepiece"]  # worth precompiling
 HOSTILE = ["min(a, b) (((a) < (b)) ? (a) : (b))", "max(a, b) (((a) > (b)) ? (a) : (b))", "small char", "I _Complex_I", "B0 0000000"]
-PAIRED = {"diecast/kernels/device_begin.hpp", "diecast/kernels/device_end.hpp"}  # included in pairs by kernels, not by users
+PAIRED = {f"diecast/{name}_{end}.hpp" for name in ("isa", "kernels/device") for end in ("begin", "end")}  # included in pairs by headers, not by users
 INCLUDE = re.compile(r"^\s*#\s*include\s*<([^>]+)>", re.MULTILINE)
 
 

@@ -1,0 +1,2 @@
+// Ends what isa_begin.hpp began.
+#undef DIECAST_ISA
