@@ -73,7 +73,7 @@ rm refuse; cast strange.gguf Hi; expect_status 0; expect_count compilations 1
 
 # One file with the model inside: it is asked without --model.
 cast --embed; expect_sentence 2 "--embed takes a SOURCE"
-cast --embed tiny Hi; expect_sentence 2 "a folder cannot be put into an engine"
+cast --embed tiny Hi; expect_status 0; expect_last "engine: $project/build/cast/engines/tiny-embedded"
 cast --embed plain.gguf Hi -- --greedy; expect_status 0; expect_out "<run>"$'\n'"<--greedy>"$'\n'"<-->"$'\n'"<Hi>"
 if [[ $(tail -n 1 "$lab/err") != "engine: $project/build/cast/engines/model_plain_"????????-embedded ]]; then problem "stderr ends otherwise: $err"; fi
 # The known folder under another path is the known model.

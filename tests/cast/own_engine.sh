@@ -2,7 +2,7 @@
 # An engine that cast made for one file: it answers, refuses another file by name, and carries its model wherever it goes.
 set -euo pipefail
 root=$(cd -- "${BASH_SOURCE[0]%/*}/../.." && pwd)
-tool=$1 engine=$2 model=$3
+tool=$1 engine=$2 model=$3 any=$4
 folder=$(mktemp -d)
 trap 'rm -rf -- "$folder"' EXIT
 cd "$folder"
@@ -26,8 +26,16 @@ mkdir elsewhere; mv whole elsewhere/moved
 if [[ $(cd / && env -i "$folder/elsewhere/moved" logits --ids 1,2,3 --json) != "$expected" ]]; then problem "embedded, it says something else"; fi
 if ! "$tool" embed -- elsewhere/moved "$model" twice 2>err; then :; else problem "embedded twice"; fi
 if [[ $(<err) != *"carries a model already"* ]]; then problem "$(<err)"; fi
-status=0; "$tool" embed -- "$engine" "$root/models/tiny-shakespeare" folder 2>err || status=$?
-if [[ $status != 2 || $(<err) != *"a folder cannot be put into a program"* ]]; then problem "$status $(<err)"; fi
+# A folder: the files that an engine reads go along, and no others.
+cp -r "$root/models/tiny-shakespeare" shakespeare; echo "nothing to read" >shakespeare/other.txt
+said=$("$any" run --model shakespeare --raw --max-tokens 8 --greedy "ROMEO:" 2>err) || problem "no answer: $(<err)"
+"$tool" embed -- "$any" shakespeare play
+mv shakespeare away
+if [[ -z $said || $(cd / && env -i "$folder/play" run --raw --max-tokens 8 --greedy "ROMEO:" 2>"$folder/err") != "$said" ]]; then problem "embedded, the folder says something else: $(<err)"; fi
+if [[ $(./play info --json) != *'"model_file":"the model inside this program"'* ]]; then problem "$(./play info --json)"; fi
+if grep -q "nothing to read" play; then problem "a file that no engine reads went along"; fi
+status=0; "$tool" embed -- "$any" "$folder" folder 2>err || status=$?
+if [[ $status != 2 || $(<err) != *"config.json cannot be opened"* ]]; then problem "$status $(<err)"; fi
 # --model goes before what is inside.
 status=0; elsewhere/moved info --model /nowhere 2>err || status=$?
 if [[ $status != 2 || $(<err) != *"/nowhere"* ]]; then problem "$status $(<err)"; fi

@@ -1,5 +1,5 @@
-// A model inside the program that runs it: the program, zeros up to a page, the GGUF file as it is, and a footer that says where it lies. The
-// bytes are mapped from the program's own file, so nothing is copied and no assembler or linker is needed.
+// A model inside the program that runs it: the program, zeros up to a page, the model's bytes (a GGUF file as it is, or a packed folder), and a
+// footer that says where they lie. They are mapped from the program's own file, so nothing is copied and no assembler or linker is needed.
 #pragma once
 
 #include <array>
@@ -11,8 +11,11 @@
 #include <string>
 
 #include <diecast/error.hpp>
-#include <diecast/files/gguf.hpp>
+#include <diecast/files/gguf_model.hpp>
+#include <diecast/files/hf_folder.hpp>
 #include <diecast/files/mapping.hpp>
+
+#include "packed_folder.hpp"
 
 namespace diecast::cast {
 
@@ -39,12 +42,13 @@ inline std::optional<std::span<const std::byte>> embedded_in(std::span<const std
   return program.subspan(footer.offset, footer.size);
 }
 
-// The model inside the program that runs.
-inline std::optional<Gguf> embedded_model() {
+// The model inside the program that runs, if there is one.
+inline std::optional<Model> embedded_model(const AcceptModel& accept) {
   const auto program = Mapping::open("/proc/self/exe");
   const auto bytes = embedded_in(program->bytes());
   if (!bytes) return std::nullopt;
-  return Gguf(*bytes, "the model inside this program", program);
+  const std::string where = "the model inside this program";
+  return is_packed_folder(*bytes) ? read_folder(unpack(*bytes, where, program), accept) : read_gguf(Gguf(*bytes, where, program), accept);
 }
 
 }  // namespace diecast::cast

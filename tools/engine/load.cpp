@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -29,9 +31,9 @@ std::string model_path(const CommonOptions& options) {
 
 Model open_checked(const Compiled& compiled, const CommonOptions& options) {
   const AcceptModel accept = [&](const Spec& spec, std::span<const Format> formats) { check_compiled(compiled, spec, formats); };
-  std::optional<Gguf> own;
-  if (options.model.empty()) own = cast::embedded_model();
-  Model model = own ? read_gguf(*own, accept) : open_model(model_path(options), accept);
+  std::optional<Model> own;
+  if (options.model.empty()) own = cast::embedded_model(accept);
+  Model model = own ? std::move(*own) : open_model(model_path(options), accept);
   check_identity(compiled, model, compiled.identity ? identity_without_weights(model) : Identity{});
   return model;
 }

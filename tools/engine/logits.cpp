@@ -1,5 +1,6 @@
 // `logits`: exactly these ids, no template, no BOS; the last position's greatest logits, and on request every position's best.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -29,9 +30,10 @@ std::vector<int> best_ids(std::span<const float> logits, int count) {
   return ids;
 }
 
-void refuse_nan(std::span<const float> logits, int position) {
+void refuse_what_is_no_number(std::span<const float> logits, int position) {
   for (const float logit : logits)
-    if (logit != logit) throw Error(fmt::format("the logits of position {} hold NaN", position), Blame::program);
+    if (!(logit < std::numeric_limits<float>::infinity()))  // NaN fails
+      throw Error(fmt::format("the logits of position {} hold {}: the weights in the model file are damaged", position, logit != logit ? "NaN" : "infinity"));
 }
 
 }  // namespace
@@ -62,7 +64,7 @@ int logits(const Compiled& compiled, const CommonOptions& common, const LogitsOp
     for (int i = 0; i < asked; ++i) {
       const int position = begin + static_cast<int>(rows.size()) - asked + i;
       const std::span<const float> row = result.row(i);
-      refuse_nan(row, position);
+      refuse_what_is_no_number(row, position);
       if (options.all) {
         const int best = best_ids(row, 1).front();
         positions.push_back({{"id", best}, {"logit", row[static_cast<std::size_t>(best)]}});
