@@ -246,6 +246,16 @@ class ReferenceContext final : public Context {
   std::vector<float> logits_;
 };
 
+// For <diecast/compiled_reference.hpp>, which says that these are compiled elsewhere: hence they are not inline.
+template <class Real>
+std::shared_ptr<const Parameters<Real>> make_parameters(const Spec& spec, const Weights& weights, int threads) {
+  return std::make_shared<const Parameters<Real>>(spec, weights, threads);
+}
+template <class Real>
+std::unique_ptr<Context> open_context(std::shared_ptr<const Parameters<Real>> parameters, int tokens) {
+  return std::make_unique<ReferenceContext<Real>>(std::move(parameters), tokens);
+}
+
 }  // namespace diecast::reference
 
 namespace diecast {
@@ -254,11 +264,11 @@ template <class Real>
 class Reference final : public Backend {
  public:
   Reference(const Spec& spec, const Weights& weights, int threads = 1)
-      : parameters_(std::make_shared<reference::Parameters<Real>>(spec, weights, threads)) {}
+      : parameters_(reference::make_parameters<Real>(spec, weights, threads)) {}
 
   std::string_view name() const override { return sizeof(Real) == sizeof(float) ? "reference" : "reference-double"; }
   const Spec& spec() const override { return parameters_->spec; }
-  std::unique_ptr<Context> open(int tokens) const override { return std::make_unique<reference::ReferenceContext<Real>>(parameters_, tokens); }
+  std::unique_ptr<Context> open(int tokens) const override { return reference::open_context<Real>(parameters_, tokens); }
 
  private:
   std::shared_ptr<const reference::Parameters<Real>> parameters_;
