@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <diecast/backend/backend.hpp>
+#include <diecast/isa.hpp>
 #include <diecast/reference/attention.hpp>
 #include <diecast/reference/matrix.hpp>
 #include <diecast/reference/mlp.hpp>
@@ -19,7 +20,9 @@
 #include <diecast/spec/check.hpp>
 #include <diecast/trace/trace.hpp>
 
-namespace diecast::reference {
+#include <diecast/isa_begin.hpp>
+
+namespace diecast::reference::inline DIECAST_ISA {
 
 template <class Real>
 struct LayerParameters {
@@ -256,9 +259,9 @@ std::unique_ptr<Context> open_context(std::shared_ptr<const Parameters<Real>> pa
   return std::make_unique<ReferenceContext<Real>>(std::move(parameters), tokens);
 }
 
-}  // namespace diecast::reference
+}  // namespace diecast::reference::inline DIECAST_ISA
 
-namespace diecast {
+namespace diecast::inline DIECAST_ISA {
 
 template <class Real>
 class Reference final : public Backend {
@@ -274,4 +277,6 @@ class Reference final : public Backend {
   std::shared_ptr<const reference::Parameters<Real>> parameters_;
 };
 
-}  // namespace diecast
+}  // namespace diecast::inline DIECAST_ISA
+
+#include <diecast/isa_end.hpp>

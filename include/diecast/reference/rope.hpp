@@ -7,9 +7,12 @@
 #include <numbers>
 #include <vector>
 
+#include <diecast/isa.hpp>
 #include <diecast/spec/spec.hpp>
 
-namespace diecast::reference {
+#include <diecast/isa_begin.hpp>
+
+namespace diecast::reference::inline DIECAST_ISA {
 
 // YaRN (Peng et al. 2023) with the bands in whole pairs, as its authors' code and transformers have them.
 inline double yarn_frequency(const YarnScaling& yarn, double theta, int rotary_dim, int pair) {
@@ -66,4 +69,6 @@ void rotate(Real* head, const std::vector<double>& frequencies, double position,
   }
 }
 
-}  // namespace diecast::reference
+}  // namespace diecast::reference::inline DIECAST_ISA
+
+#include <diecast/isa_end.hpp>
