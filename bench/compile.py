@@ -4,8 +4,8 @@
   bench/compile.py [--write]     a table on stdout; --write puts it into bench/README.md
 
 The shell (command line, reference) is compiled once for all models. The unit of a model is what a further model costs: SmolLM2, and two
-synthetic models that differ in their layers alone, 12 and 48, to see that the cost does not grow with them. The same three once more
-with diecast.hpp and diecast::reference::load, as a program of one's own would be: header only, and with diecast::compiled.
+synthetic models that differ in their layers alone, 12 and 48, to see that the cost does not grow with them. Last, a program of one's own:
+the README's ten lines, header only and with diecast::compiled.
 """
 import argparse
 import datetime
@@ -81,16 +81,18 @@ def measure(build):
     library = [of(source) for source in sorted(commands) if source.startswith(str(ROOT / "src"))]
     rows.append((f"`diecast::compiled`, once, for those who want it ({len(library)} units)", sum(s for s, _ in library), max(m for _, m in library)))
     limited = []
-    for identifier, label in (("smollm2_135m_instruct", "SmolLM2-135M, 30 layers"), ("synthetic_12", "synthetic, 12 layers"), ("synthetic_48", "synthetic, 48 layers")):
+    models = {"smollm2_135m_instruct": "SmolLM2-135M, 30 layers", "synthetic_12": "synthetic, 12 layers", "synthetic_48": "synthetic, 48 layers"}
+    for identifier, label in models.items():
         limited.append((f"a model's unit: {label}", *of(build / "engines" / f"{identifier}.cpp")))
     rows += limited
 
     # A unit of the engine's includes everything; so the flags of one are those of a program that uses all parts.
-    flags = [word for word in commands[str(build / "engines" / "smollm2_135m_instruct.cpp")]]
+    flags = commands[str(build / "engines" / "smollm2_135m_instruct.cpp")]
     flags = flags[:flags.index("-o")]
     ten_lines = (ROOT / "examples" / "ten_lines.cpp").read_text(encoding="utf-8")
     ours = build / "ours.cpp"
-    for label, text in (("header only", ten_lines), ("with `diecast::compiled`", ten_lines.replace("diecast/diecast.hpp", "diecast/compiled.hpp").replace("diecast/reference.hpp", "diecast/compiled_reference.hpp"))):
+    with_library = ten_lines.replace("diecast/diecast.hpp", "diecast/compiled.hpp").replace("diecast/reference.hpp", "diecast/compiled_reference.hpp")
+    for label, text in (("header only", ten_lines), ("with `diecast::compiled`", with_library)):
         ours.write_text(text, encoding="utf-8")
         rows.append((f"the README's ten lines, {label}", *cost([*flags, "-o", "ours.o", "-c", str(ours)], build)))
     return rows, limited
@@ -104,7 +106,8 @@ def main():
         rows, limited = measure(Path(folder).resolve() / "build")
     compiler = subprocess.run([os.environ.get("CXX", "c++"), "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
     lines = [f"`bench/compile.py`, {datetime.date.today()}, {compiler}, -O2, one core of {processor()}", "",
-             "| unit | CPU time | peak memory |", "|---|---:|---:|", *(f"| {label} | {seconds:.1f} s | {mib:.0f} MiB |" for label, seconds, mib in rows)]
+             "| unit | CPU time | peak memory |", "|---|---:|---:|"]
+    lines += [f"| {label} | {seconds:.1f} s | {mib:.0f} MiB |" for label, seconds, mib in rows]
     print("\n".join(lines))
     if options.write:
         readme = ROOT / "bench" / "README.md"

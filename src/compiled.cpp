@@ -7,7 +7,8 @@ namespace chat {
 template Index parse_into<void>(GrowingNodes&, const std::string&);
 template std::shared_ptr<const std::vector<Value>> shared_constants<void>(const Tree&);
 template PromptText render<void>(const Tree&, const std::vector<Value>&, const TemplateContext&);
-template PromptText render<void>(const Tree&, const std::vector<Value>&, std::span<const Message>, bool, std::string_view, std::string_view);
+template PromptText render<void>(const Tree&, const std::vector<Value>&, std::span<const Message>, bool, std::string_view,
+                                 std::string_view);
 }  // namespace chat
 
 template void detail::check_compiled<void>(const Compiled&, const Spec&, std::span<const Format>);

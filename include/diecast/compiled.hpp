@@ -1,6 +1,6 @@
-// The core for programs of many units: what takes a compiler longest (chat templates, reading files, tokenizing, the loop of a session) is compiled
-// once, in the library diecast::compiled, and not again in each unit. Include this in place of <diecast/diecast.hpp> and link that library; all
-// else is the same. Without it nothing needs to be linked. An `extern template` holds wherever this header comes before the first use.
+// The core for programs of many units: what takes a compiler longest (chat templates, reading files, tokenizing, the loop of a session)
+// is compiled once, in the library diecast::compiled, and not again in each unit. Include this in place of <diecast/diecast.hpp> and link
+// that library; all else is the same, and units that do without it may stand beside.
 #pragma once
 
 #include <diecast/diecast.hpp>
@@ -11,7 +11,8 @@ namespace chat {
 extern template Index parse_into<void>(GrowingNodes&, const std::string&);
 extern template std::shared_ptr<const std::vector<Value>> shared_constants<void>(const Tree&);
 extern template PromptText render<void>(const Tree&, const std::vector<Value>&, const TemplateContext&);
-extern template PromptText render<void>(const Tree&, const std::vector<Value>&, std::span<const Message>, bool, std::string_view, std::string_view);
+extern template PromptText render<void>(const Tree&, const std::vector<Value>&, std::span<const Message>, bool, std::string_view,
+                                        std::string_view);
 }  // namespace chat
 
 extern template void detail::check_compiled<void>(const Compiled&, const Spec&, std::span<const Format>);
