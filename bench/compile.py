@@ -83,7 +83,8 @@ def measure(build):
     limited = []
     models = {"smollm2_135m_instruct": "SmolLM2-135M, 30 layers", "synthetic_12": "synthetic, 12 layers", "synthetic_48": "synthetic, 48 layers"}
     for identifier, label in models.items():
-        limited.append((f"a model's unit: {label}", *of(build / "engines" / f"{identifier}.cpp")))
+        units = [of(build / "engines" / f"{identifier}{kind}.cpp") for kind in ("", "_kernels")]  # the spec, and the kernels for this machine
+        limited.append((f"a model's units, spec and kernels: {label}", sum(s for s, _ in units), max(m for _, m in units)))
     rows += limited
 
     # A unit of the engine's includes everything; so the flags of one are those of a program that uses all parts.

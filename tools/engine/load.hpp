@@ -22,8 +22,8 @@ Model open_checked(const Compiled&, const CommonOptions&);
 // Tokens of a context, where the user says nothing: the model's, at most 8192.
 int context_tokens(const CommonOptions&, const Spec&);
 
-// Bytes that weights (decoded) and cache take with the chosen backend.
-long long memory_bytes(const CommonOptions&, const Spec&);
+// Bytes that weights and cache take with the chosen backend: decoded with the reference, packed with cpu.
+long long memory_bytes(const CommonOptions&, const Model&);
 
 // Refuses a backend, a type of cache or a number of threads that this engine has not.
 void check_backend(const CommonOptions&);

@@ -74,12 +74,12 @@ void check_norm(Line& line, std::mt19937& random, const Norm& norm, const refere
 }
 
 void check_rope(Line& line, std::mt19937& random, const Rope& rope, int head_dim, int context) {
-  const auto frequencies = reference::inverse_frequencies(rope, head_dim);
+  const auto frequencies = inverse_frequencies(rope, head_dim);
   for (const int position : {0, 1, context / 2, context - 1}) {
     Vector<float> x = random_vector(random, head_dim);
     Vector<double> exact = x.cast<double>();
     const double size = exact.cwiseAbs().maxCoeff();
-    const double stretch = reference::stretch_of(rope);
+    const double stretch = stretch_of(rope);
     reference::rotate(x.data(), frequencies, position, stretch);
     reference::rotate(exact.data(), frequencies, position, stretch);
     for (Eigen::Index i = 0; i < x.size(); ++i) line.add(std::abs(static_cast<double>(x[i]) - exact[i]), gamma(3) * 2 * size * (std::max)(1.0, stretch));
@@ -121,7 +121,7 @@ Line check_model(const CommonOptions& common, const Model& model) {
   for (const char* backend : {"reference", "reference-double"}) {
     CommonOptions options = common;
     options.backend = backend;
-    options.cache_type = "f32";
+    options.cache_type.clear();
     options.context = std::min(16, model.spec.context);
     const auto context = make_backend(options, model)->open(*options.context);
     const int sequence = context->table().add();

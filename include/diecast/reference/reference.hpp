@@ -76,26 +76,6 @@ struct Parameters {
   }
 };
 
-// What a layer sees: all positions, or a window of the last ones; and how it turns Q and K.
-struct LayerView {
-  std::optional<int> window;
-  std::vector<double> frequencies;  // empty: no RoPE
-  double stretch = 1;
-};
-
-inline LayerView view_of(const Spec& spec, int layer) {
-  const auto& window = spec.attention.window;
-  const bool windowed = window && !(window->full_every && (layer + 1) % *window->full_every == 0);
-  LayerView view;
-  if (windowed) view.window = window->length;
-  if (const auto* model = std::get_if<Rope>(&spec.position)) {
-    const Rope& rope = windowed && window->rope ? *window->rope : *model;
-    view.frequencies = inverse_frequencies(rope, spec.attention.head_dim);
-    view.stretch = stretch_of(rope);
-  }
-  return view;
-}
-
 template <class Real>
 class ReferenceContext final : public Context {
  public:

@@ -1,0 +1,54 @@
+// What a user may choose of the CPU path.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include <diecast/backend/block_table.hpp>
+#include <diecast/spec/spec.hpp>
+
+namespace diecast::cpu {
+
+// How keys and values are kept. f16 has three more bits than bf16, bf16 the range of a float.
+enum class CacheType { f16, bf16, f32 };
+
+constexpr std::string_view cache_type_name(CacheType type) { return type == CacheType::f16 ? "f16" : type == CacheType::bf16 ? "bf16" : "f32"; }
+constexpr std::optional<CacheType> cache_type_of(std::string_view name) {
+  for (const CacheType type : {CacheType::f16, CacheType::bf16, CacheType::f32})
+    if (name == cache_type_name(type)) return type;
+  return {};
+}
+
+// How many bits the activations have in integer products. The error of 8 is that of other engines with 8-bit activations; the products whose input
+// varies most, Q/K/V and down, make up most of it.
+enum class Precision {
+  fast,      // 8 everywhere
+  balanced,  // 15 before Q/K/V and down, 8 elsewhere
+  exact      // 15 everywhere: what is left is less than the cache's halves add
+};
+
+constexpr std::string_view precision_name(Precision precision) {
+  return precision == Precision::fast ? "fast" : precision == Precision::balanced ? "balanced" : "exact";
+}
+constexpr std::optional<Precision> precision_of(std::string_view name) {
+  for (const Precision precision : {Precision::fast, Precision::balanced, Precision::exact})
+    if (name == precision_name(precision)) return precision;
+  return {};
+}
+
+struct Options {
+  int threads = 1;
+  CacheType cache = CacheType::f16;
+  Precision precision = Precision::balanced;
+};
+
+// Bytes of keys and values for a context of this many tokens; values are padded to 16 a head.
+constexpr std::size_t cache_bytes(const Spec& spec, int tokens, CacheType type) {
+  const auto blocks = static_cast<std::size_t>((tokens + BlockTable::block_tokens - 1) / BlockTable::block_tokens);
+  const auto columns = static_cast<std::size_t>(spec.attention.head_dim + (spec.attention.head_dim + 15) / 16 * 16);
+  return blocks * BlockTable::block_tokens * columns * static_cast<std::size_t>(spec.attention.kv_heads) * static_cast<std::size_t>(spec.layers) *
+         (type == CacheType::f32 ? 4 : 2);
+}
+
+}  // namespace diecast::cpu

@@ -1,0 +1,35 @@
+// The CPU path of a program as its other units see it, which may be compiled for another instruction set.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <diecast/backend/backend.hpp>
+#include <diecast/cpu/options.hpp>
+#include <diecast/error.hpp>
+#include <diecast/files/weights.hpp>
+
+namespace diecast::cpu {
+
+struct Path {
+  std::string_view isa{};  // "avx512", "avx2" or "portable"
+  std::shared_ptr<const Backend> (*make)(const Spec&, const Weights&, const Options&) = nullptr;
+};
+
+inline bool runs_here(std::string_view isa) {
+#if defined(__x86_64__)
+  if (isa == "avx512")
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512vnni");
+  if (isa == "avx2") return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+  return isa == "portable";
+}
+
+// Refuses a path whose instructions this machine has not.
+inline void check_machine(const Path& path) {
+  if (!runs_here(path.isa)) throw Error("this engine was compiled for the instruction set " + std::string(path.isa) + ", which this CPU does not have: cast it here again");
+}
+
+}  // namespace diecast::cpu

@@ -1,0 +1,34 @@
+// The few numbers of a model that its kernels are compiled for; 0: known at run time only. The same kernels serve both, with the same bits.
+#pragma once
+
+#include <span>
+#include <variant>
+
+#include <diecast/files/format.hpp>
+#include <diecast/spec/spec.hpp>
+
+namespace diecast::cpu {
+
+struct Shape {
+  int hidden = 0;
+  int q_width = 0;    // heads * head_dim
+  int mlp_width = 0;
+  int head_dim = 0;
+  unsigned formats = ~0U;  // a bit for each that a matrix may have
+
+  constexpr bool has(Format format) const { return (formats >> static_cast<unsigned>(format) & 1U) != 0; }
+};
+
+inline constexpr Shape any_shape{};
+
+constexpr int mlp_width(const Spec& spec) {
+  return std::visit([](const auto& mlp) { return mlp.width; }, spec.mlp);
+}
+
+constexpr Shape shape_of(const Spec& spec, std::span<const Format> formats) {
+  Shape shape{spec.hidden, spec.attention.heads * spec.attention.head_dim, mlp_width(spec), spec.attention.head_dim, 0};
+  for (const Format format : formats) shape.formats |= 1U << static_cast<unsigned>(format);
+  return shape;
+}
+
+}  // namespace diecast::cpu
