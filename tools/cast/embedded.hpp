@@ -1,5 +1,4 @@
-// A model inside the program that runs it: the program, zeros up to a page, the model's bytes (a GGUF file as it is, or a packed folder), and a
-// footer that says where they lie. They are mapped from the program's own file, so nothing is copied and no assembler or linker is needed.
+// A model inside the program that runs it: the program, zeros up to a page, the bytes of an engine file, and a footer that says where they lie. They are mapped from the program's own file, so nothing is copied and no assembler or linker is needed.
 #pragma once
 
 #include <array>
@@ -10,12 +9,9 @@
 #include <span>
 #include <string>
 
+#include <diecast/cpu/engine_file.hpp>
 #include <diecast/error.hpp>
-#include <diecast/files/gguf_model.hpp>
-#include <diecast/files/hf_folder.hpp>
 #include <diecast/files/mapping.hpp>
-
-#include "packed_folder.hpp"
 
 namespace diecast::cast {
 
@@ -43,12 +39,11 @@ inline std::optional<std::span<const std::byte>> embedded_in(std::span<const std
 }
 
 // The model inside the program that runs, if there is one.
-inline std::optional<Model> embedded_model(const AcceptModel& accept) {
+inline std::optional<cpu::EngineFile> embedded_model(const AcceptModel& accept) {
   const auto program = Mapping::open("/proc/self/exe");
   const auto bytes = embedded_in(program->bytes());
   if (!bytes) return std::nullopt;
-  const std::string where = "the model inside this program";
-  return is_packed_folder(*bytes) ? read_folder(unpack(*bytes, where, program), accept) : read_gguf(Gguf(*bytes, where, program), accept);
+  return cpu::open_engine_file(*bytes, program, "the model inside this program", accept);
 }
 
 }  // namespace diecast::cast

@@ -41,13 +41,14 @@ void refuse_what_is_no_number(std::span<const float> logits, int position) {
 int logits(const Compiled& compiled, const CommonOptions& common, const LogitsOptions& options) {
   if (options.top < 1) throw Error(fmt::format("--top is {} but must be at least 1", options.top));
   std::optional<Waiting> waiting("computing");
-  const Model model = open_checked(compiled, common);
+  Opened opened = open_checked(compiled, common);
+  const Model& model = opened.model;
   const int count = static_cast<int>(options.ids.size());
   if (count > model.spec.context) throw Error(fmt::format("{} ids were given, this model holds {}", count, model.spec.context));
   if (common.context && count > context_tokens(common, model.spec)) throw Error(fmt::format("{} ids were given, the context holds {}", count, *common.context));
   CommonOptions sized = common;
   sized.context = count;
-  const auto backend = make_backend(sized, model);
+  const auto backend = make_backend(sized, opened);
   const auto context = backend->open(count);
   const int sequence = context->table().add();
 

@@ -51,6 +51,7 @@ int chat(const Compiled&, const CommonOptions&, const RunOptions&);
 int tokens(const Compiled&, const CommonOptions&, const TokensOptions&);
 int logits(const Compiled&, const CommonOptions&, const LogitsOptions&);
 int info(const Compiled&, const CommonOptions&);
+int pack(const Compiled&, const CommonOptions&, const std::string& output);
 int verify(const Compiled&, const CommonOptions&);
 
 }  // namespace diecast::shell
