@@ -6,7 +6,9 @@
 #error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
 #endif
 // Up to the first _ stands the set whose kernels are used (`diecast::isa`); what follows is what the compiler may use of its own accord.
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
 #define DIECAST_ISA avx512
 #elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
 #define DIECAST_ISA avx2_with_avx512f

@@ -69,6 +69,8 @@ inline float sum(Floats a) {
 inline float greatest(Floats a) { return _mm512_reduce_max_ps(a.v); }
 
 inline Ints zero_ints() { return {_mm512_setzero_si512()}; }
+inline Ints load_ints(const std::int32_t* at) { return {_mm512_loadu_si512(at)}; }
+inline void store_bytes(std::uint8_t* to, Bytes a) { _mm512_storeu_si512(to, a.v); }
 inline Ints broadcast_int(std::int32_t x) { return {_mm512_set1_epi32(x)}; }
 inline Floats to_floats(Ints a) { return {_mm512_cvtepi32_ps(a.v)}; }
 inline Ints as_ints(Floats a) { return {_mm512_castps_si512(a.v)}; }
