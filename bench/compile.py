@@ -75,16 +75,15 @@ def measure(build):
         output.parent.mkdir(parents=True, exist_ok=True)
         return cost(command, build)
 
-    rows = []
-    shell = [of(source) for source in sorted(commands) if source.startswith(str(ROOT / "tools" / "engine"))]
-    rows.append((f"the shell, once for all models ({len(shell)} units)", sum(s for s, _ in shell), max(m for _, m in shell)))
-    library = [of(source) for source in sorted(commands) if source.startswith(str(ROOT / "src"))]
-    rows.append((f"`diecast::compiled`, once, for those who want it ({len(library)} units)", sum(s for s, _ in library), max(m for _, m in library)))
-    limited = []
+    limited, rows = [], []
     models = {"smollm2_135m_instruct": "SmolLM2-135M, 30 layers", "synthetic_12": "synthetic, 12 layers", "synthetic_48": "synthetic, 48 layers"}
     for identifier, label in models.items():
         units = [of(build / "engines" / f"{identifier}{kind}.cpp") for kind in ("", "_kernels")]  # the spec, and the kernels for this machine
         limited.append((f"a model's units, spec and kernels: {label}", sum(s for s, _ in units), max(m for _, m in units)))
+    shell = [of(source) for source in sorted(commands) if source.startswith(str(ROOT / "tools" / "engine"))]
+    rows.append((f"the shell, once for all models ({len(shell)} units)", sum(s for s, _ in shell), max(m for _, m in shell)))
+    library = [of(source) for source in sorted(commands) if source.startswith(str(ROOT / "src"))]
+    rows.append((f"`diecast::compiled`, once, for those who want it ({len(library)} units)", sum(s for s, _ in library), max(m for _, m in library)))
     rows += limited
 
     # A unit of the engine's includes everything; so the flags of one are those of a program that uses all parts.
