@@ -147,7 +147,7 @@ class Others(unittest.TestCase):
         self.assertEqual(info["spec"]["attention"]["heads"], 5)
         self.assertEqual(len(info["identity"]), 64)
         self.assertEqual(info["model_file"], tiny)
-        self.assertGreater(info["memory_bytes"], 2_200_000 * 2)  # float16 as stored, and the cache
+        self.assertGreater(info["memory_bytes"], 2_200_000 * 2)  # half floats, and a cache
         self.assertGreater(as_json("info", "--model", tiny, "--backend", "reference")["memory_bytes"], 2_200_000 * 4)
 
     def test_verify(self):
@@ -178,7 +178,9 @@ class Refusals(unittest.TestCase):
         self.refused(run + ["--context", "257"], ["257", "256"])
         self.refused(run + ["--context", "0"], ["--context 0"])
         self.refused(run + ["--backend", "gpu"], ["gpu", "reference"])
-        self.refused(run + ["--cache-type", "q8"], ["q8", "f32"])
+        self.refused(run + ["--cache-type", "q8"], ["q8", "f16, bf16 or f32"])
+        self.refused(run + ["--backend", "reference", "--cache-type", "f16"], ["f16", "f32"])
+        self.refused(run + ["--precision", "best"], ["best", "exact"])
         self.refused(run + ["--threads", "-1"], ["--threads -1"])
         self.refused(run + ["--system", "be brief"], ["--system"])
         self.refused(run + ["--unknown"], ["--unknown"])
@@ -249,7 +251,7 @@ class Refusals(unittest.TestCase):
     def test_help_describes_every_command(self):
         done = engine("--help")
         self.assertEqual(done.returncode, 0)
-        for command in ["run", "chat", "tokens", "logits", "info", "verify"]:
+        for command in ["run", "chat", "tokens", "logits", "info", "pack", "verify"]:
             self.assertIn(command, done.stdout.decode())
             self.assertEqual(engine(command, "--help").returncode, 0)
 

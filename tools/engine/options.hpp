@@ -19,7 +19,7 @@ struct CommonOptions {
   int threads = 0;                   // 0: as many as the machine has
   std::optional<int> context;
   std::string cache_type;            // empty: the backend's own
-  std::string precision = "balanced";
+  std::string precision = "exact";
   bool json = false;
 };
 
