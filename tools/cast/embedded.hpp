@@ -1,4 +1,5 @@
-// A model inside the program that runs it: the program, zeros up to a page, the bytes of an engine file, and a footer that says where they lie. They are mapped from the program's own file, so nothing is copied and no assembler or linker is needed.
+// A model inside the program that runs it: the program, zeros up to a page, the bytes of an engine file, and a footer that says where they lie. They
+// are mapped from the program's own file, so nothing is copied and no assembler or linker is needed.
 #pragma once
 
 #include <array>
