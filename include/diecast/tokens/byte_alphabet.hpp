@@ -2,10 +2,15 @@
 // Latin-1 stand for themselves, the others for U+0100 and on, in order (bytes_to_unicode of GPT-2's encoder.py).
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
+
+#include <diecast/tokens/utf8.hpp>
 
 namespace diecast {
 
@@ -21,40 +26,43 @@ inline constexpr auto byte_of_stand_in = [] {
   return table;
 }();
 
+struct Spelling {
+  std::size_t end;    // where the first character outside the alphabet begins; the piece's size where there is none
+  std::size_t bytes;  // how many were written
+};
+
 namespace detail {
 
-// By the lead byte that a character began with (none, or C2 to C5: the alphabet needs no others) and the byte at hand: the byte that is
-// meant, `lead` for a lead byte, -1 for what no character of the alphabet has.
-inline constexpr std::int16_t lead = 0x100;
-inline constexpr auto meaning_of_spelling = [] {
-  std::array<std::array<std::int16_t, 256>, 5> table{};
-  for (auto& row : table) row.fill(-1);
-  for (std::size_t byte = 0; byte < 0x80; ++byte) table[0][byte] = byte_of_stand_in[byte];
-  for (std::size_t first = 1; first < table.size(); ++first) {
-    table[0][0xC1 + first] = lead;
-    for (std::size_t byte = 0x80; byte < 0xC0; ++byte) {
-      const std::size_t code_point = (first + 1) << 6 | (byte & 0x3F);
-      if (code_point < byte_of_stand_in.size()) table[first][byte] = byte_of_stand_in[code_point];
-    }
-  }
-  return table;
-}();
+// How many of the eight bytes from `text` on are, from the first on, printable ASCII, which stands for itself.
+inline std::size_t plain_bytes(const char* text) {
+  constexpr std::uint64_t each = 0x0101010101010101;
+  if constexpr (std::endian::native != std::endian::little) return 0;  // slower, and right
+  std::uint64_t word;
+  std::memcpy(&word, text, sizeof word);
+  // The top bit of a byte: set where it was set, where 0x7F became 0x80, where less than 0x21 was borrowed. Carries spoil only what follows.
+  const std::uint64_t others = (word | (word + each) | (word - 0x21 * each)) & 0x80 * each;
+  return static_cast<std::size_t>(std::countr_zero(others)) / 8;
+}
 
 }  // namespace detail
 
-// Writes the bytes that a piece stands for to `out`, which has room for as many as the piece itself has, and moves `out` behind them.
-// Goes from `at` to the first character outside the alphabet and returns where that is: piece.size() where there is none.
-inline std::size_t read_spelling(std::string_view piece, std::size_t at, char*& out) {
-  std::size_t first = 0;  // which lead byte waits for its second byte
-  for (; at < piece.size(); ++at) {
-    const std::size_t byte = static_cast<unsigned char>(piece[at]);
-    const std::int16_t meaning = detail::meaning_of_spelling[first][byte];
-    if (meaning < 0) break;
-    *out = static_cast<char>(meaning);
-    out += meaning != detail::lead;  // no branch: it would be guessed wrong at every second piece
-    first = meaning == detail::lead ? byte - 0xC1 : 0;
+// Writes the bytes that a piece stands for, from `at` on, to `out`. Eight bytes behind the piece may be read; `out` has room for the piece
+// and eight bytes more.
+inline Spelling read_spelling(std::string_view piece, std::size_t at, char* out) {
+  const char* const begin = out;
+  while (true) {
+    const std::size_t plain = (std::min)(detail::plain_bytes(piece.data() + at), piece.size() - at);
+    std::memcpy(out, piece.data() + at, 8);
+    at += plain;
+    out += plain;
+    if (at == piece.size()) break;
+    if (plain == 8) continue;
+    const Utf8 character = decode_utf8(piece, at);
+    if (character.state != Utf8State::valid || character.code_point >= byte_of_stand_in.size() || byte_of_stand_in[character.code_point] < 0) break;
+    *out++ = static_cast<char>(byte_of_stand_in[character.code_point]);
+    at += character.length;
   }
-  return at - (first != 0);
+  return {at, static_cast<std::size_t>(out - begin)};
 }
 
 }  // namespace diecast

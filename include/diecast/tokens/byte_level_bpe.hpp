@@ -153,8 +153,8 @@ class ByteLevelBpe final : public Tokenizer {
   // A piece with a character outside the alphabet stands for itself.
   void append_bytes(std::string_view piece) {
     bytes_.append(piece.size(), [&](char* out) {
-      char* end = out;
-      return read_spelling(piece, 0, end) == piece.size() ? static_cast<std::size_t>(end - out) : piece.copy(out, piece.size());
+      const Spelling spelling = read_spelling(piece, 0, out);
+      return spelling.end == piece.size() ? spelling.bytes : piece.copy(out, piece.size());
     });
   }
 
@@ -168,20 +168,26 @@ class ByteLevelBpe final : public Tokenizer {
   }
 
   void read_merges(const std::vector<std::string>& merges) {
-    std::string bytes;  // of the left piece, then of the right
+    std::string spelled;  // the merge, with a margin
+    std::string bytes;    // of the left piece, then of the right
     std::unordered_set<std::string_view> control;
     for (std::size_t rank = 0; rank < merges.size(); ++rank) {
-      const std::string_view merge = merges[rank];
-      if (bytes.size() < merge.size()) bytes.resize(merge.size() * 2);
-      char* end = bytes.data();
-      const std::size_t gap = read_spelling(merge, 0, end);
-      const std::string_view left(bytes.data(), static_cast<std::size_t>(end - bytes.data()));
+      const std::size_t size = merges[rank].size();
+      if (spelled.size() < size + Strings::margin) {
+        spelled.resize(size * 2 + Strings::margin);
+        bytes.resize(spelled.size());
+      }
+      merges[rank].copy(spelled.data(), size);
+      const std::string_view merge(spelled.data(), size);
+      const Spelling left = read_spelling(merge, 0, bytes.data());
       Merge entry{.rank = static_cast<std::int32_t>(rank)};
-      if (gap < merge.size() && merge[gap] == ' ' && read_spelling(merge, gap + 1, end) == merge.size()) {
-        const std::string_view both(bytes.data(), static_cast<std::size_t>(end - bytes.data()));
-        entry.left = ids_.find(left);
-        entry.right = ids_.find(both.substr(left.size()));
-        entry.result = ids_.find(both);
+      if (left.end < size && merge[left.end] == ' ') {
+        const Spelling right = read_spelling(merge, left.end + 1, bytes.data() + left.bytes);
+        if (right.end == size) {
+          entry.left = ids_.find({bytes.data(), left.bytes});
+          entry.right = ids_.find({bytes.data() + left.bytes, right.bytes});
+          entry.result = ids_.find({bytes.data(), left.bytes + right.bytes});
+        }
       }
       if (entry.left >= 0 && entry.right >= 0 && entry.result >= 0) merges_.insert(entry);
       else check_left_out(merge, entry, control);
@@ -195,10 +201,9 @@ class ByteLevelBpe final : public Tokenizer {
     if (gap == std::string_view::npos || gap == 0 || gap + 1 == merge.size()) refuse("is not two pieces with a space between");
     const std::string left(merge.substr(0, gap));
     const std::string right(merge.substr(gap + 1));
-    std::string room(merge.size(), ' ');
-    for (const std::string& half : {left, right}) {
-      char* out = room.data();
-      if (read_spelling(half, 0, out) != half.size()) refuse("has a character outside the byte alphabet");
+    for (const std::string_view half : {merge.substr(0, gap), merge.substr(gap + 1)}) {
+      std::string bytes(half.size() + Strings::margin, ' ');
+      if (read_spelling(half, 0, bytes.data()).end != half.size()) refuse("has a character outside the byte alphabet");
     }
     if (control.empty()) {  // the first merge of this kind: hardly any file has one
       for (int id = 0; id < size(); ++id) {

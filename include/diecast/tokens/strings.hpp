@@ -4,25 +4,32 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <diecast/error.hpp>
 
 namespace diecast {
 
 class Strings {
  public:
+  static constexpr std::size_t margin = 8;  // so many bytes behind each string may be read, behind the last one written: words need no last turn
+
   void reserve(std::size_t strings, std::size_t bytes) {
     ends_.reserve(strings);
-    if (bytes > block_.size()) block_.resize(bytes);
+    if (bytes + margin > block_.size()) block_.resize(bytes + margin);
   }
 
   // Appends what `write` writes: it gets room for `most` bytes and returns how many it wrote.
   template <class Write>
   void append(std::size_t most, Write&& write) {
-    if (block_.size() - used_ < most) block_.resize((std::max)(block_.size() * 2, used_ + most));
+    if (block_.size() < used_ + most + margin) block_.resize((std::max)(block_.size() * 2, used_ + most + margin));
     used_ += write(block_.data() + used_);
-    ends_.push_back(used_);
+    if (used_ > (std::numeric_limits<std::uint32_t>::max)()) throw Error("the pieces of a vocabulary take more than 4 GiB");
+    ends_.push_back(static_cast<std::uint32_t>(used_));
   }
   void append(std::string_view text) {
     append(text.size(), [&](char* out) { return text.copy(out, text.size()); });
@@ -38,7 +45,7 @@ class Strings {
  private:
   std::string block_;  // what lies behind used_ is room
   std::size_t used_ = 0;
-  std::vector<std::size_t> ends_;
+  std::vector<std::uint32_t> ends_;
 };
 
 }  // namespace diecast
