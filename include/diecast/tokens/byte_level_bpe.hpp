@@ -171,6 +171,7 @@ class ByteLevelBpe final : public Tokenizer {
     std::string spelled;  // the merge, with a margin
     std::string bytes;    // of the left piece, then of the right
     std::unordered_set<std::string_view> control;
+    std::int32_t last = -1;  // the result of the merge before
     for (std::size_t rank = 0; rank < merges.size(); ++rank) {
       const std::size_t size = merges[rank].size();
       if (spelled.size() < size + Strings::margin) {
@@ -180,23 +181,23 @@ class ByteLevelBpe final : public Tokenizer {
       merges[rank].copy(spelled.data(), size);
       const std::string_view merge(spelled.data(), size);
       const Spelling left = read_spelling(merge, 0, bytes.data());
-      Merge entry{.rank = static_cast<std::int32_t>(rank)};
+      Merge entry;
       if (left.end < size && merge[left.end] == ' ') {
         const Spelling right = read_spelling(merge, left.end + 1, bytes.data() + left.bytes);
         if (right.end == size) {
           entry.left = ids_.find({bytes.data(), left.bytes});
           entry.right = ids_.find({bytes.data() + left.bytes, right.bytes});
-          entry.result = ids_.find({bytes.data(), left.bytes + right.bytes});
+          entry.result = last = ids_.find({bytes.data(), left.bytes + right.bytes}, static_cast<std::size_t>(last + 1));
         }
       }
       if (entry.left >= 0 && entry.right >= 0 && entry.result >= 0) merges_.insert(entry);
-      else check_left_out(merge, entry, control);
+      else check_left_out(rank, merge, entry, control);
     }
   }
 
   // A merge is left out where one of its three pieces is a control token; any other that could not be read is refused.
-  void check_left_out(std::string_view merge, const Merge& found, std::unordered_set<std::string_view>& control) const {
-    const auto refuse = [&](const std::string& why) { throw Error("merge " + std::to_string(found.rank) + " (\"" + std::string(merge) + "\") " + why); };
+  void check_left_out(std::size_t rank, std::string_view merge, const Merge& found, std::unordered_set<std::string_view>& control) const {
+    const auto refuse = [&](const std::string& why) { throw Error("merge " + std::to_string(rank) + " (\"" + std::string(merge) + "\") " + why); };
     const std::size_t gap = merge.find(' ');
     if (gap == std::string_view::npos || gap == 0 || gap + 1 == merge.size()) refuse("is not two pieces with a space between");
     const std::string left(merge.substr(0, gap));

@@ -16,7 +16,7 @@ namespace diecast {
 
 class Strings {
  public:
-  static constexpr std::size_t margin = 8;  // so many bytes behind each string may be read, behind the last one written: words need no last turn
+  static constexpr std::size_t margin = 16;  // so many bytes behind each string may be read, and behind the last one written: whole words will do
 
   void reserve(std::size_t strings, std::size_t bytes) {
     ends_.reserve(strings);

@@ -46,7 +46,7 @@ class Vocabulary {
   std::size_t bytes() const { return pieces_.bytes(); }  // of all pieces as they are spelled
 
   std::size_t index(int id) const {
-    check_id("a token", id);
+    if (id < 0 || id >= size()) check_id("a token", id);
     return static_cast<std::size_t>(id);
   }
 
