@@ -2,10 +2,12 @@
 // Latin-1 stand for themselves, the others for U+0100 and on, in order (bytes_to_unicode of GPT-2's encoder.py).
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
+#include <cstring>
 #include <string_view>
 
 #include <diecast/tokens/utf8.hpp>
@@ -24,18 +26,43 @@ inline constexpr auto byte_of_stand_in = [] {
   return table;
 }();
 
-// The bytes that a piece stands for, or nothing where it has a character outside the alphabet.
-inline std::optional<std::string> bytes_of_piece(std::string_view piece) {
-  std::string bytes;
-  for (std::size_t at = 0; at < piece.size();) {
+struct Spelling {
+  std::size_t end;    // where the first character outside the alphabet begins; the piece's size where there is none
+  std::size_t bytes;  // how many were written
+};
+
+namespace detail {
+
+// How many of the eight bytes from `text` on are, from the first on, printable ASCII, which stands for itself.
+inline std::size_t plain_bytes(const char* text) {
+  constexpr std::uint64_t each = 0x0101010101010101;
+  if constexpr (std::endian::native != std::endian::little) return 0;  // slower, and right
+  std::uint64_t word;
+  std::memcpy(&word, text, sizeof word);
+  // The top bit of a byte: set where it was set, where 0x7F became 0x80, where less than 0x21 was borrowed. Carries spoil only what follows.
+  const std::uint64_t others = (word | (word + each) | (word - 0x21 * each)) & 0x80 * each;
+  return static_cast<std::size_t>(std::countr_zero(others)) / 8;
+}
+
+}  // namespace detail
+
+// Writes the bytes that a piece stands for, from `at` on, to `out`. Eight bytes behind the piece may be read; `out` has room for the piece
+// and eight bytes more.
+inline Spelling read_spelling(std::string_view piece, std::size_t at, char* out) {
+  const char* const begin = out;
+  while (true) {
+    const std::size_t plain = (std::min)(detail::plain_bytes(piece.data() + at), piece.size() - at);
+    std::memcpy(out, piece.data() + at, 8);
+    at += plain;
+    out += plain;
+    if (at == piece.size()) break;
+    if (plain == 8) continue;
     const Utf8 character = decode_utf8(piece, at);
-    if (character.state != Utf8State::valid || character.code_point >= byte_of_stand_in.size()) return std::nullopt;
-    const std::int16_t byte = byte_of_stand_in[character.code_point];
-    if (byte < 0) return std::nullopt;
-    bytes.push_back(static_cast<char>(static_cast<unsigned char>(byte)));
+    if (character.state != Utf8State::valid || character.code_point >= byte_of_stand_in.size() || byte_of_stand_in[character.code_point] < 0) break;
+    *out++ = static_cast<char>(byte_of_stand_in[character.code_point]);
     at += character.length;
   }
-  return bytes;
+  return {at, static_cast<std::size_t>(out - begin)};
 }
 
 }  // namespace diecast

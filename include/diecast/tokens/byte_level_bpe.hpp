@@ -3,13 +3,14 @@
 // whose result is a control token is left out.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -19,7 +20,9 @@
 #include <diecast/tokens/byte_alphabet.hpp>
 #include <diecast/tokens/merges.hpp>
 #include <diecast/tokens/normalize.hpp>
+#include <diecast/tokens/piece_ids.hpp>
 #include <diecast/tokens/pre_tokenizer.hpp>
+#include <diecast/tokens/strings.hpp>
 #include <diecast/tokens/tokenizer.hpp>
 #include <diecast/tokens/vocabulary.hpp>
 
@@ -34,6 +37,7 @@ class ByteLevelBpe final : public Tokenizer {
         ignore_merges_(tables.ignore_merges),
         first_(tokens_where(tables.added, false)),
         second_(tokens_where(tables.added, true)),
+        ids_(bytes_, tables.pieces.size()),
         merges_(tables.merges.size()) {
     read_pieces(tables);
     read_merges(tables.merges);
@@ -100,7 +104,7 @@ class ByteLevelBpe final : public Tokenizer {
       const std::string_view text = std::string_view(prompt.text).substr(segment.range.begin, segment.range.end - segment.range.begin);
       pre_tokenizer_.split(text, [&](std::string_view piece) {
         if (ignore_merges_) {
-          if (const auto whole = ids_.find(piece); whole != ids_.end()) return ids.push_back(whole->second);
+          if (const std::int32_t whole = ids_.find(piece); whole >= 0) return ids.push_back(whole);
         }
         word.clear();
         for (const char byte : piece) {
@@ -113,29 +117,31 @@ class ByteLevelBpe final : public Tokenizer {
   }
 
   void read_pieces(const TokenizerTables& tables) {
-    std::vector<bool> added(tables.pieces.size());
-    for (const AddedToken& token : tables.added) added[static_cast<std::size_t>(token.id)] = true;
-    bytes_.resize(tables.pieces.size());
-    for (std::size_t id = 0; id < bytes_.size(); ++id) {
-      if (vocabulary_.is_control(static_cast<int>(id))) continue;
-      auto spelled = added[id] ? std::nullopt : bytes_of_piece(tables.pieces[id]);
-      bytes_[id] = spelled ? std::move(*spelled) : tables.pieces[id];
-    }
+    std::vector<const AddedToken*> added;
+    std::size_t room = vocabulary_.bytes();
     for (const AddedToken& token : tables.added) {
-      if (!is_control(token.id)) bytes_[static_cast<std::size_t>(token.id)] = token.content;
+      if (is_control(token.id)) continue;
+      added.push_back(&token);
+      room += token.content.size();
     }
-    ids_.reserve(bytes_.size());
+    std::stable_sort(added.begin(), added.end(), [](const AddedToken* a, const AddedToken* b) { return a->id < b->id; });
+    bytes_.reserve(tables.pieces.size(), room);
     byte_ids_.fill(-1);
-    for (const bool second_turn : {false, true}) {  // an added token is part of a merge only where no ordinary piece is spelled the same
-      for (std::size_t id = 0; id < bytes_.size(); ++id) {
-        if (added[id] != second_turn || bytes_[id].empty()) continue;
-        const auto [known, fresh] = ids_.emplace(bytes_[id], static_cast<int>(id));
-        if (!fresh && !second_turn) {
-          throw Error("the piece \"" + tables.pieces[id] + "\" has two ids: " + std::to_string(known->second) + " and " + std::to_string(id));
+    auto next = added.begin();
+    for (int id = 0; id < size(); ++id) {
+      if (next != added.end() && (*next)->id == id) {
+        while (next + 1 != added.end() && next[1]->id == id) ++next;  // the last that the file names
+        bytes_.append((*next++)->content);
+      } else if (is_control(id)) {
+        bytes_.append({});
+      } else {
+        append_bytes(piece(id));
+        if (const int known = add_id(id); known != id) {
+          throw Error("the piece \"" + tables.pieces[static_cast<std::size_t>(id)] + "\" has two ids: " + std::to_string(known) + " and " + std::to_string(id));
         }
-        if (fresh && bytes_[id].size() == 1) byte_ids_[static_cast<unsigned char>(bytes_[id][0])] = static_cast<std::int32_t>(id);
       }
     }
+    for (const AddedToken* token : added) add_id(token->id);  // part of a merge only where no ordinary piece is spelled the same
     // Real vocabularies lack control characters and bytes that no UTF-8 has; one without plain letters is not byte-level.
     std::string missing;
     for (int byte = 0x20; byte < 0x7F; ++byte) {
@@ -144,34 +150,70 @@ class ByteLevelBpe final : public Tokenizer {
     if (!missing.empty()) throw Error("the vocabulary of a byte-level BPE has no pieces for the bytes " + missing);
   }
 
+  // A piece with a character outside the alphabet stands for itself.
+  void append_bytes(std::string_view piece) {
+    bytes_.append(piece.size(), [&](char* out) {
+      const Spelling spelling = read_spelling(piece, 0, out);
+      return spelling.end == piece.size() ? spelling.bytes : piece.copy(out, piece.size());
+    });
+  }
+
+  // The id that its bytes have: this one, or one that had them before.
+  int add_id(int id) {
+    const std::string_view written = bytes(id);
+    if (written.empty()) return id;
+    const int known = ids_.insert(id);
+    if (known == id && written.size() == 1) byte_ids_[static_cast<unsigned char>(written[0])] = id;
+    return known;
+  }
+
   void read_merges(const std::vector<std::string>& merges) {
+    std::string spelled;  // the merge, with a margin
+    std::string bytes;    // of the left piece, then of the right
     std::unordered_set<std::string_view> control;
-    for (int id = 0; id < size(); ++id) {
-      if (is_control(id)) control.insert(piece(id));
-    }
+    std::int32_t last = -1;  // the result of the merge before
     for (std::size_t rank = 0; rank < merges.size(); ++rank) {
-      const std::string_view merge = merges[rank];
-      const std::size_t gap = merge.find(' ');
-      const auto refuse = [&](const std::string& why) { throw Error("merge " + std::to_string(rank) + " (\"" + merges[rank] + "\") " + why); };
-      if (gap == std::string_view::npos || gap == 0 || gap + 1 == merge.size()) refuse("is not two pieces with a space between");
-      const auto left = bytes_of_piece(merge.substr(0, gap));
-      const auto right = bytes_of_piece(merge.substr(gap + 1));
-      if (!left || !right) refuse("has a character outside the byte alphabet");
-      const auto id = [&](const std::string& bytes) -> std::int32_t {
-        const auto known = ids_.find(bytes);
-        return known == ids_.end() ? -1 : known->second;
-      };
-      const Merge entry{id(*left), id(*right), id(*left + *right), static_cast<std::int32_t>(rank)};
-      if (entry.left >= 0 && entry.right >= 0 && entry.result >= 0) {
-        merges_.insert(entry);
-        continue;
+      const std::size_t size = merges[rank].size();
+      if (spelled.size() < size + Strings::margin) {
+        spelled.resize(size * 2 + Strings::margin);
+        bytes.resize(spelled.size());
       }
-      const auto is_marker = [&](std::string_view piece) { return control.contains(piece); };
-      const std::string whole = std::string(merge.substr(0, gap)) + std::string(merge.substr(gap + 1));
-      if (entry.left < 0 && !is_marker(merge.substr(0, gap))) refuse("joins \"" + std::string(merge.substr(0, gap)) + "\", which is no piece");
-      if (entry.right < 0 && !is_marker(merge.substr(gap + 1))) refuse("joins \"" + std::string(merge.substr(gap + 1)) + "\", which is no piece");
-      if (entry.result < 0 && !is_marker(whole)) refuse("makes \"" + whole + "\", which is no piece");
+      merges[rank].copy(spelled.data(), size);
+      const std::string_view merge(spelled.data(), size);
+      const Spelling left = read_spelling(merge, 0, bytes.data());
+      Merge entry;
+      if (left.end < size && merge[left.end] == ' ') {
+        const Spelling right = read_spelling(merge, left.end + 1, bytes.data() + left.bytes);
+        if (right.end == size) {
+          entry.left = ids_.find({bytes.data(), left.bytes});
+          entry.right = ids_.find({bytes.data() + left.bytes, right.bytes});
+          entry.result = last = ids_.find({bytes.data(), left.bytes + right.bytes}, static_cast<std::size_t>(last + 1));
+        }
+      }
+      if (entry.left >= 0 && entry.right >= 0 && entry.result >= 0) merges_.insert(entry);
+      else check_left_out(rank, merge, entry, control);
     }
+  }
+
+  // A merge is left out where one of its three pieces is a control token; any other that could not be read is refused.
+  void check_left_out(std::size_t rank, std::string_view merge, const Merge& found, std::unordered_set<std::string_view>& control) const {
+    const auto refuse = [&](const std::string& why) { throw Error("merge " + std::to_string(rank) + " (\"" + std::string(merge) + "\") " + why); };
+    const std::size_t gap = merge.find(' ');
+    if (gap == std::string_view::npos || gap == 0 || gap + 1 == merge.size()) refuse("is not two pieces with a space between");
+    const std::string left(merge.substr(0, gap));
+    const std::string right(merge.substr(gap + 1));
+    for (const std::string_view half : {merge.substr(0, gap), merge.substr(gap + 1)}) {
+      std::string bytes(half.size() + Strings::margin, ' ');
+      if (read_spelling(half, 0, bytes.data()).end != half.size()) refuse("has a character outside the byte alphabet");
+    }
+    if (control.empty()) {  // the first merge of this kind: hardly any file has one
+      for (int id = 0; id < size(); ++id) {
+        if (is_control(id)) control.insert(piece(id));
+      }
+    }
+    if (found.left < 0 && !control.contains(left)) refuse("joins \"" + left + "\", which is no piece");
+    if (found.right < 0 && !control.contains(right)) refuse("joins \"" + right + "\", which is no piece");
+    if (found.result < 0 && !control.contains(left + right)) refuse("makes \"" + left + right + "\", which is no piece");
   }
 
   Vocabulary vocabulary_;
@@ -179,8 +221,8 @@ class ByteLevelBpe final : public Tokenizer {
   PreTokenizer pre_tokenizer_;
   bool ignore_merges_;
   AddedTokens first_, second_;
-  std::vector<std::string> bytes_;                      // by id
-  std::unordered_map<std::string_view, int> ids_;       // by bytes_, without control tokens
+  Strings bytes_;  // by id
+  PieceIds ids_;   // by bytes_, without control tokens
   std::array<std::int32_t, 256> byte_ids_{};
   MergeTable merges_;
 };

@@ -12,36 +12,44 @@
 namespace diecast {
 
 struct Merge {
-  std::int32_t left = -1;  // -1: an empty slot
+  std::int32_t left = -1;
   std::int32_t right = -1;
   std::int32_t result = -1;
-  std::int32_t rank = -1;
 };
 
+// In order of rank, with an open hash table of places in that list beside it: what is asked most, a pair that is no merge, touches the small table alone.
 class MergeTable {
  public:
-  explicit MergeTable(std::size_t merges) : slots_(std::bit_ceil(merges * 2 + 2)), shift_(64 - std::countr_zero(slots_.size())) {}
-
-  // A pair that is there already keeps its earlier, better rank. At most as many as the constructor was told.
-  void insert(const Merge& merge) {
-    Merge& slot = slots_[find_slot(merge.left, merge.right)];
-    if (slot.left < 0) slot = merge;
+  explicit MergeTable(std::size_t merges) : slots_(std::bit_ceil(merges * 2 + 2), empty), shift_(64 - std::countr_zero(slots_.size())) {
+    merges_.reserve(merges);
   }
+
+  // In order of rank; a pair that is there already keeps its earlier, better one. At most as many as the constructor was told.
+  void insert(const Merge& merge) {
+    std::uint32_t& slot = slots_[find_slot(merge.left, merge.right)];
+    if (slot != empty) return;
+    slot = static_cast<std::uint32_t>(merges_.size());
+    merges_.push_back(merge);
+  }
+  // Of two merges in the table, the one at the lower address has the lower rank.
   const Merge* find(std::int32_t left, std::int32_t right) const {
-    const Merge& slot = slots_[find_slot(left, right)];
-    return slot.left < 0 ? nullptr : &slot;
+    const std::uint32_t slot = slots_[find_slot(left, right)];
+    return slot == empty ? nullptr : &merges_[slot];
   }
 
  private:
+  static constexpr std::uint32_t empty = 0xFFFFFFFF;
+
   std::size_t find_slot(std::int32_t left, std::int32_t right) const {
     std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
     key = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;  // Fibonacci hashing: the best mixed bits are the highest
     std::size_t index = static_cast<std::size_t>((key ^ key << 32) >> shift_);
-    while (slots_[index].left >= 0 && (slots_[index].left != left || slots_[index].right != right)) index = (index + 1) & (slots_.size() - 1);
+    while (slots_[index] != empty && (merges_[slots_[index]].left != left || merges_[slots_[index]].right != right)) index = (index + 1) & (slots_.size() - 1);
     return index;
   }
 
-  std::vector<Merge> slots_;
+  std::vector<Merge> merges_;
+  std::vector<std::uint32_t> slots_;
   int shift_;
 };
 
@@ -89,7 +97,7 @@ class WordMerger {
     std::int32_t position;
   };
   static bool later(const Candidate& a, const Candidate& b) {
-    return a.merge->rank != b.merge->rank ? a.merge->rank > b.merge->rank : a.position > b.position;
+    return a.merge != b.merge ? a.merge > b.merge : a.position > b.position;
   }
 
   bool consider(std::int32_t position) {

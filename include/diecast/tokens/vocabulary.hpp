@@ -11,17 +11,23 @@
 
 #include <diecast/error.hpp>
 #include <diecast/files/model.hpp>
+#include <diecast/tokens/strings.hpp>
 
 namespace diecast {
 
 class Vocabulary {
  public:
-  explicit Vocabulary(const TokenizerTables& tables) : pieces_(tables.pieces), control_(tables.pieces.size()) {
-    if (pieces_.empty()) throw Error("the tokenizer has no pieces");
-    if (pieces_.size() > static_cast<std::size_t>((std::numeric_limits<int>::max)())) throw Error("the tokenizer has more than 2^31 pieces");
-    if (!tables.kinds.empty() && tables.kinds.size() != pieces_.size()) {
-      throw Error("the tokenizer has " + std::to_string(pieces_.size()) + " pieces, but " + std::to_string(tables.kinds.size()) + " token types");
+  explicit Vocabulary(const TokenizerTables& tables) : control_(tables.pieces.size()) {
+    const std::size_t count = tables.pieces.size();
+    if (count == 0) throw Error("the tokenizer has no pieces");
+    if (count > static_cast<std::size_t>((std::numeric_limits<int>::max)())) throw Error("the tokenizer has more than 2^31 pieces");
+    if (!tables.kinds.empty() && tables.kinds.size() != count) {
+      throw Error("the tokenizer has " + std::to_string(count) + " pieces, but " + std::to_string(tables.kinds.size()) + " token types");
     }
+    std::size_t bytes = 0;
+    for (const std::string& piece : tables.pieces) bytes += piece.size();
+    pieces_.reserve(count, bytes);
+    for (const std::string& piece : tables.pieces) pieces_.append(piece);
     for (std::size_t id = 0; id < tables.kinds.size(); ++id) control_[id] = tables.kinds[id] == TokenKind::control;
     for (const AddedToken& token : tables.added) {
       check_id("the added token \"" + token.content + "\"", token.id);
@@ -34,20 +40,22 @@ class Vocabulary {
   }
 
   int size() const { return static_cast<int>(pieces_.size()); }
-  const std::string& piece(int id) const { return pieces_[index(id)]; }
+  std::string_view piece(int id) const { return pieces_[index(id)]; }
   bool is_control(int id) const { return control_[index(id)]; }
 
+  std::size_t bytes() const { return pieces_.bytes(); }  // of all pieces as they are spelled
+
   std::size_t index(int id) const {
-    check_id("a token", id);
+    if (id < 0 || id >= size()) check_id("a token", id);
     return static_cast<std::size_t>(id);
   }
 
  private:
-  void check_id(const std::string& what, int id) const {
-    if (id < 0 || id >= size()) throw Error(what + " has the id " + std::to_string(id) + ", but ids go from 0 to " + std::to_string(size() - 1));
+  void check_id(std::string_view what, int id) const {
+    if (id < 0 || id >= size()) throw Error(std::string(what) + " has the id " + std::to_string(id) + ", but ids go from 0 to " + std::to_string(size() - 1));
   }
 
-  std::vector<std::string> pieces_;
+  Strings pieces_;
   std::vector<bool> control_;
 };
 
