@@ -15,6 +15,7 @@ from pathlib import Path
 CORE = "diecast/diecast.hpp"
 # Each further part and the library that only it may bring.
 PARTS = {
+    "diecast/cpu.hpp": ("immintrin.h", "cpuid.h"),
     "diecast/hf.hpp": ("nlohmann/",),
     "diecast/identity.hpp": ("openssl/",),
     "diecast/reference.hpp": ("Eigen/",),

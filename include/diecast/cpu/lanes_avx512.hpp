@@ -1,21 +1,14 @@
 // Sixteen lanes on AVX-512 with VNNI: one register each.
 #pragma once
 
-// g++ 12 takes the undefined operands of its own intrinsics for mistakes (its bug 105593).
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-
 #include <cstddef>
 #include <cstdint>
 
+#include <diecast/cpu/intrinsics.hpp>
+
 #include <diecast/isa_begin.hpp>
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
 
 namespace diecast::cpu::inline DIECAST_ISA {
 
@@ -126,5 +119,7 @@ Ints dot(Ints acc, Bytes weights, Quad numbers) { return {_mm512_dpbusd_epi32(ac
 inline void prefetch(const std::byte* at) { _mm_prefetch(reinterpret_cast<const char*>(at), _MM_HINT_T1); }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
+
+#endif
 
 #include <diecast/isa_end.hpp>

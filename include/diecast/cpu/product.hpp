@@ -139,12 +139,12 @@ template <Format format>
 }
 
 // integer_panel for sixteen tokens, by tiles. unpacked: the panel's integers as bytes; integers, lower: the tokens', one [16][group] after another.
-template <Format format, int Cols, bool wide>
+template <Format format, bool wide>
 [[gnu::flatten]] void tile_panel(const std::byte* panel, const std::uint8_t* unpacked, const std::int8_t* integers, const std::int8_t* lower, const Activations& x,
                                  int first, Floats (&out)[16]) {
   constexpr Form form = form_of(format);
   constexpr std::size_t groups = 32 / form.group;
-  const int cols = Cols == run_time ? x.cols : Cols, blocks = cols / block_columns;
+  const int cols = x.cols, blocks = cols / block_columns;
   const std::byte* const scales = panel + form.weight_bytes(cols);
   const auto from = static_cast<std::size_t>(first), a_row = static_cast<std::size_t>(blocks);
   const float* const token_scales = x.scales + from * a_row;
@@ -214,11 +214,11 @@ T* scratch(std::vector<T>& memory, std::size_t size) {
 
 // Tokens in sixteens; the last tile may hold fewer, and reads rows behind them that belong to nobody. Two panels at a time, while the tokens' bytes
 // are in the first cache.
-template <Format format, int Cols>
+template <Format format>
 void product_by_tiles(const PackedMatrix& matrix, const float* bias, const Activations& x, int tokens, int first_panel, int last_panel, Output out, Ahead& ahead) {
   constexpr Form form = form_of(format);
   constexpr int together = 2;
-  const int cols = Cols == run_time ? matrix.cols : Cols;
+  const int cols = matrix.cols;
   const std::size_t unpacked_bytes = 16 * static_cast<std::size_t>(cols), all_tokens = static_cast<std::size_t>(round_up(tokens, 16)) * static_cast<std::size_t>(cols);
   thread_local std::vector<std::uint8_t> weights_memory;
   thread_local std::vector<std::int8_t> tokens_memory;
@@ -247,8 +247,8 @@ void product_by_tiles(const PackedMatrix& matrix, const float* bias, const Activ
         const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * form.panel_bytes(cols);
         const std::size_t at = static_cast<std::size_t>(first) * static_cast<std::size_t>(cols);
         Floats f[16];
-        if (x.lower) tile_panel<format, Cols, true>(data, unpacked[panel - begin], integers + at, lower + at, x, first, f);
-        else tile_panel<format, Cols, false>(data, unpacked[panel - begin], integers + at, nullptr, x, first, f);
+        if (x.lower) tile_panel<format, true>(data, unpacked[panel - begin], integers + at, lower + at, x, first, f);
+        else tile_panel<format, false>(data, unpacked[panel - begin], integers + at, nullptr, x, first, f);
         for (int t = 0; t < 16 && first + t < tokens; ++t)
           store_tail(out.values + static_cast<std::size_t>(first + t) * out.stride + 16 * static_cast<std::size_t>(panel),
                      bias ? f[t] + load(bias + 16 * static_cast<std::size_t>(panel)) : f[t], matrix.rows - 16 * panel);
@@ -299,7 +299,7 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
   Ahead nothing;
 #if defined(__AMX_INT8__)
   if constexpr (integers) {
-    if (tokens >= least_tile && tiles_ready()) return detail::product_by_tiles<format, Cols>(matrix, bias, x, tokens, first_panel, last_panel, out, ahead);
+    if (tokens >= least_tile && tiles_ready()) return detail::product_by_tiles<format>(matrix, bias, x, tokens, first_panel, last_panel, out, ahead);
   }
 #endif
   for (int panel = first_panel; panel < last_panel; ++panel) {
@@ -309,11 +309,13 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
     const auto tile = [&]<int Tokens>(int first) {
       Floats f[Tokens];
       Ahead& here = first == 0 ? ahead : nothing;
+      // What one token gains by extents that the compiler knows, a tile does not: it has one kernel for all widths.
+      constexpr int known = Tokens == 1 ? Cols : run_time;
       if constexpr (integers) {
-        if (x.lower) detail::integer_panel<format, Cols, Tokens, true>(data, x, first, f, here);
-        else detail::integer_panel<format, Cols, Tokens, false>(data, x, first, f, here);
+        if (x.lower) detail::integer_panel<format, known, Tokens, true>(data, x, first, f, here);
+        else detail::integer_panel<format, known, Tokens, false>(data, x, first, f, here);
       } else {
-        detail::float_panel<format, Cols, Tokens>(data, x, first, f, here);
+        detail::float_panel<format, run_time, Tokens>(data, x, first, f, here);
       }
       unrolled<Tokens>([&](auto token) {
         store_tail(out.values + (static_cast<std::size_t>(first) + token) * out.stride + 16 * static_cast<std::size_t>(panel), bias ? f[token] + plus : f[token], rows);

@@ -4,11 +4,10 @@
 #pragma once
 
 #if defined(__AMX_TILE__) && defined(__AMX_INT8__) && defined(__AVX512VNNI__) && defined(__linux__)
-
 #include <cpuid.h>
-#include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +15,8 @@
 #include <diecast/cpu/lanes.hpp>
 
 #include <diecast/isa_begin.hpp>
+
+#if defined(__AMX_TILE__) && defined(__AMX_INT8__) && defined(__AVX512VNNI__) && defined(__linux__)
 
 namespace diecast::cpu::inline DIECAST_ISA {
 
@@ -88,11 +89,7 @@ inline void multiply_wide_tiles(const std::int8_t* upper, const std::int8_t* low
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
 
-#include <diecast/isa_end.hpp>
-
 #else
-
-#include <diecast/isa_begin.hpp>
 
 namespace diecast::cpu::inline DIECAST_ISA {
 
@@ -101,6 +98,6 @@ inline bool tiles_ready() { return false; }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
 
-#include <diecast/isa_end.hpp>
-
 #endif
+
+#include <diecast/isa_end.hpp>
