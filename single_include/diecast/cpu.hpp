@@ -3335,6 +3335,8 @@ namespace diecast::cpu {
 struct Path {
   std::string_view isa{};  // "avx512", "avx2" or "portable"
   std::shared_ptr<const Backend> (*run)(std::shared_ptr<const PackedModel>, const Options&) = nullptr;
+  // One product as the backend computes it, to be verified: W x + b for one token, with narrow or wide activations.
+  std::vector<float> (*multiply)(const LinearPart&, std::span<const float> x, bool wide) = nullptr;
 };
 
 inline bool runs_here(std::string_view isa) {
@@ -3384,11 +3386,27 @@ std::shared_ptr<const Backend> run(std::shared_ptr<const PackedModel> model, con
   return std::make_shared<const Cpu<shape>>(std::move(model), options);
 }
 
+template <Shape shape>
+std::vector<float> multiply(const LinearPart& part, std::span<const float> x, bool wide) {
+  ActivationRows rows(1, part.matrix.cols);
+  std::copy(x.begin(), x.end(), rows.row(0));
+  const Activations view = rows.view(wide);
+  if (view.cols % block_columns == 0) quantise(view, 0);
+  std::vector<float> y(static_cast<std::size_t>(part.matrix.rows));
+  Ahead nothing;
+  detail::with_format(part.matrix.format, [&]<Format format>() {
+    if constexpr (shape.has(format)) product<format, run_time>(part.matrix, part.bias, view, 1, 0, part.matrix.panels(), {y.data(), y.size()}, nothing);
+  });
+  return y;
+}
+
+template <Shape shape>
+Path path_with() { return {isa, &run<shape>, &multiply<shape>}; }
 // Kernels for one model's shape.
 template <class Config>
-Path path_of() { return {isa, &run<shape_of(Config::spec, Config::formats)>}; }
+Path path_of() { return path_with<shape_of(Config::spec, Config::formats)>(); }
 // Kernels for every shape.
-inline Path path_of_any() { return {isa, &run<any_shape>}; }
+inline Path path_of_any() { return path_with<any_shape>(); }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
 

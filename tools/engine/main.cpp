@@ -151,7 +151,7 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
   add_common(*pack_command, common);
   pack_command->callback([&] { status = pack(compiled, common, packed); });
 
-  CLI::App* verify_command = app.add_subcommand("verify", "the reference in float against double on this model: errors beside their bounds");
+  CLI::App* verify_command = app.add_subcommand("verify", "the reference in float and the cpu backend against double on this model: errors beside their bounds");
   add_common(*verify_command, common);
   verify_command->callback([&] {
     check_backend(common);

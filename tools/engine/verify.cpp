@@ -1,4 +1,5 @@
-// `verify`: the reference in float against the reference in double, operation by operation on this model's own weights. Each error stands beside
+// `verify`: the reference in float, and the cpu backend's products, against the reference in double, operation by operation on this model's own
+// weights. Each error stands beside
 // a bound derived from the operation (Higham 2002: n additions of products are off by at most gamma(n) times the sum of the absolute products).
 // The digests are recomputed from the bytes.
 #include <cmath>
@@ -7,6 +8,8 @@
 
 #include <fmt/core.h>
 
+#include <diecast/cpu/form.hpp>
+#include <diecast/cpu/parts.hpp>
 #include <diecast/identity/identity.hpp>
 #include <diecast/reference/reference.hpp>
 
@@ -53,6 +56,26 @@ void check_product(Line& line, std::mt19937& random, const reference::Linear<flo
   for (Eigen::Index i = 0; i < y.cols(); ++i) {
     const double bias = exact.bias.size() > 0 ? std::abs(exact.bias[i]) : 0;
     line.add(std::abs(static_cast<double>(y(0, i)) - z(0, i)), gamma(static_cast<double>(x.size()) + 1) * (size[i] + bias));
+  }
+  ++line.count;
+}
+
+// A product of the cpu backend. An activation is off by half a step of its block's scale at most; the rest is rounding, of three operations a block.
+void check_fast_product(Line& line, std::mt19937& random, const cpu::Path& path, const cpu::LinearPart& part, const reference::Linear<double>& exact, bool wide) {
+  const Vector<float> x = random_vector(random, exact.weight.cols());
+  const std::vector<float> y = path.multiply(part, {x.data(), static_cast<std::size_t>(x.size())}, wide);
+  Vector<double> step = Vector<double>::Zero(x.size());
+  if (cpu::form_of(part.matrix.format).integers)
+    for (Eigen::Index begin = 0; begin < x.size(); begin += cpu::block_columns)
+      step.segment(begin, cpu::block_columns).setConstant(x.segment(begin, cpu::block_columns).cwiseAbs().maxCoeff() / (wide ? 16256.0 : 127.0));
+  const Vector<double> z = exact.weight * x.cast<double>(), size = exact.weight.cwiseAbs() * x.cast<double>().cwiseAbs();
+  const Vector<double> rounding = exact.weight.cwiseAbs() * step * 0.5001;
+  // A block's integers are summed exactly before its minimum is added: both may be larger than what they come to.
+  const double largest = exact.weight.cwiseAbs().maxCoeff() * x.cwiseAbs().maxCoeff() * static_cast<double>(x.size());
+  for (Eigen::Index i = 0; i < z.size(); ++i) {
+    const double bias = exact.bias.size() > 0 ? exact.bias[i] : 0;
+    line.add(std::abs(static_cast<double>(y[static_cast<std::size_t>(i)]) - (z[i] + bias)),
+             rounding[i] + gamma(static_cast<double>(x.size()) + 8) * (size[i] + std::abs(bias)) + gamma(8) * largest);
   }
   ++line.count;
 }
@@ -114,14 +137,14 @@ void check_attention(Line& line, std::mt19937& random, const Attention& a) {
 }
 
 // The whole model: logits after 16 tokens, against the project's promise.
-Line check_model(const CommonOptions& common, Opened& opened) {
-  constexpr double promise = 2e-3;
-  Line line{.operation = "whole model, logits"};
+Line check_model(const CommonOptions& common, Opened& opened, const std::string& checked, double promise) {
+  Line line{.operation = checked == "cpu" ? "cpu: model, logits" : "whole model, logits"};
   const Model& model = opened.model;
   std::vector<std::vector<float>> results;
-  for (const char* backend : {"reference", "reference-double"}) {
+  for (const std::string& backend : {checked, std::string("reference-double")}) {
     CommonOptions options = common;
     options.backend = backend;
+    options.precision = "exact";
     options.cache_type.clear();
     options.context = std::min(16, model.spec.context);
     const auto context = make_backend(options, opened)->open(*options.context);
@@ -137,12 +160,18 @@ Line check_model(const CommonOptions& common, Opened& opened) {
   return line;
 }
 
-std::vector<Line> check_operations(const Model& model, int threads) {
+std::vector<Line> check_operations(const Model& model, const cpu::PackedModel& packed, const cpu::Path& path, int threads) {
   const reference::Parameters<float> p(model.spec, model.weights, threads);
   const reference::Parameters<double> exact(model.spec, model.weights, threads);
   reference::Workers workers(threads);
   std::mt19937 random(1);
   Line norm{.operation = "norm"}, qkv{.operation = "q, k, v"}, rope{.operation = "rope"}, attention{.operation = "attention"};
+  Line narrow{.operation = "cpu: products, 8 bits"}, wide{.operation = "cpu: products, 15 bits"};
+  const auto check_fast = [&](const cpu::LinearPart& part, const reference::Linear<double>& truth) {
+    if (!cpu::runs_here(path.isa)) return;
+    check_fast_product(narrow, random, path, part, truth, false);
+    check_fast_product(wide, random, path, part, truth, true);
+  };
   Line output{.operation = "attention output"}, up{.operation = "gate, up"}, down{.operation = "down"}, head{.operation = "head"};
   for (std::size_t i = 0; i < p.layers.size(); ++i) {
     const auto& layer = p.layers[i];
@@ -159,12 +188,17 @@ std::vector<Line> check_operations(const Model& model, int threads) {
     check_product(up, random, layer.mlp.up, truth.mlp.up, workers);
     check_product(down, random, layer.mlp.down, truth.mlp.down, workers);
     check_attention(attention, random, p.spec.attention);
+    const cpu::LayerParts& parts = packed.parts.layers[i];
+    for (const auto& [part, weights] : {std::pair{&parts.q, &truth.q}, {&parts.k, &truth.k}, {&parts.v, &truth.v}, {&parts.output, &truth.output}, {&parts.up, &truth.mlp.up}, {&parts.down, &truth.mlp.down}})
+      check_fast(*part, *weights);
+    if (truth.mlp.gate) check_fast(parts.gate, *truth.mlp.gate);
   }
   if (const auto* positions = std::get_if<Rope>(&p.spec.position)) check_rope(rope, random, *positions, p.spec.attention.head_dim, p.spec.context);
   check_norm(norm, random, p.spec.norm, p.final_norm, exact.final_norm);
   const bool own = p.head.size() > 0;
   check_product(head, random, {own ? p.head : p.embedding, p.head_bias}, {own ? exact.head : exact.embedding, exact.head_bias}, workers);
-  std::vector<Line> lines{norm, qkv, rope, attention, output, up, down, head};
+  check_fast(packed.parts.head, {own ? exact.head : exact.embedding, exact.head_bias});
+  std::vector<Line> lines{norm, qkv, rope, attention, output, up, down, head, narrow, wide};
   std::erase_if(lines, [](const Line& line) { return line.count == 0; });
   return lines;
 }
@@ -178,13 +212,16 @@ int verify(const Compiled& compiled, const CommonOptions& common) {
   const Model& model = opened.model;
   const Identity identity = identity_of(model);
   check_identity(compiled, model, identity);
-  std::vector<Line> lines = check_operations(model, thread_count(common));
-  lines.push_back(check_model(common, opened));
+  if (!opened.packed) opened.packed = std::make_shared<const cpu::PackedModel>(cpu::pack(model.spec, model.weights, thread_count(common)));
+  std::vector<Line> lines = check_operations(model, *opened.packed, common.cpu, thread_count(common));
+  lines.push_back(check_model(common, opened, "reference", 2e-3));
+  // The reference's ids wherever its two best are half a unit apart: no logit may be off by a quarter.
+  if (cpu::runs_here(common.cpu.isa)) lines.push_back(check_model(common, opened, "cpu", 0.25));
   waiting.reset();
 
   bool failed = false;
   Json table = Json::array();
-  if (!common.json) put(fmt::format("{:<22}{:>8}{:>14}{:>16}\n", "reference, float", "checks", "error", "error / bound"));
+  if (!common.json) put(fmt::format("{:<22}{:>8}{:>14}{:>16}\n", "against double", "checks", "error", "error / bound"));
   for (const Line& line : lines) {
     failed = failed || line.failed;
     if (common.json) table.push_back({{"operation", line.operation}, {"checks", line.count}, {"error", line.error}, {"error_of_bound", line.share}, {"passed", !line.failed}});

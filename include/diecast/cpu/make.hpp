@@ -2,8 +2,12 @@
 // the config calls path_of<Config>(); the rest of the program calls what it gets, after it has asked whether this CPU has the instructions.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <diecast/backend/backend.hpp>
 #include <diecast/cpu/cpu.hpp>
@@ -19,11 +23,27 @@ std::shared_ptr<const Backend> run(std::shared_ptr<const PackedModel> model, con
   return std::make_shared<const Cpu<shape>>(std::move(model), options);
 }
 
+template <Shape shape>
+std::vector<float> multiply(const LinearPart& part, std::span<const float> x, bool wide) {
+  ActivationRows rows(1, part.matrix.cols);
+  std::copy(x.begin(), x.end(), rows.row(0));
+  const Activations view = rows.view(wide);
+  if (view.cols % block_columns == 0) quantise(view, 0);
+  std::vector<float> y(static_cast<std::size_t>(part.matrix.rows));
+  Ahead nothing;
+  detail::with_format(part.matrix.format, [&]<Format format>() {
+    if constexpr (shape.has(format)) product<format, run_time>(part.matrix, part.bias, view, 1, 0, part.matrix.panels(), {y.data(), y.size()}, nothing);
+  });
+  return y;
+}
+
+template <Shape shape>
+Path path_with() { return {isa, &run<shape>, &multiply<shape>}; }
 // Kernels for one model's shape.
 template <class Config>
-Path path_of() { return {isa, &run<shape_of(Config::spec, Config::formats)>}; }
+Path path_of() { return path_with<shape_of(Config::spec, Config::formats)>(); }
 // Kernels for every shape.
-inline Path path_of_any() { return {isa, &run<any_shape>}; }
+inline Path path_of_any() { return path_with<any_shape>(); }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
 

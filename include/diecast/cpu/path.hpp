@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <diecast/backend/backend.hpp>
 #include <diecast/cpu/options.hpp>
@@ -15,6 +17,8 @@ namespace diecast::cpu {
 struct Path {
   std::string_view isa{};  // "avx512", "avx2" or "portable"
   std::shared_ptr<const Backend> (*run)(std::shared_ptr<const PackedModel>, const Options&) = nullptr;
+  // One product as the backend computes it, to be verified: W x + b for one token, with narrow or wide activations.
+  std::vector<float> (*multiply)(const LinearPart&, std::span<const float> x, bool wide) = nullptr;
 };
 
 inline bool runs_here(std::string_view isa) {
