@@ -34,7 +34,7 @@ diecast::cpu::Path kernels();\ndiecast::cpu::Path kernels() { return diecast::cp
 diecast::cpu::Path kernels();\ndiecast::cpu::Path kernels() { return diecast::cpu::path_of_any(); }\n")
   endif()
   add_library(kernels_${identifier} STATIC EXCLUDE_FROM_ALL ${kernels})
-  target_link_libraries(kernels_${identifier} PRIVATE diecast::core Threads::Threads diecast_warnings)
+  target_link_libraries(kernels_${identifier} PRIVATE diecast::cpu diecast_warnings)
   target_include_directories(kernels_${identifier} PRIVATE ${CMAKE_BINARY_DIR})
   target_compile_options(kernels_${identifier} PRIVATE ${DIECAST_MACHINE})
   add_executable(engine_${identifier} EXCLUDE_FROM_ALL ${unit})
