@@ -317,7 +317,7 @@ class CpuContext final : public Context {
     template <int Cols>
     void project(const LinearPart& part, const Activations& x, int tokens, float* out, std::size_t stride) {
       const auto [first, last] = c_.share(part.matrix.panels(), thread_);
-      detail::with_format(part.matrix.format, [&, first = first, last = last]<Format format>() {
+      with_format(part.matrix.format, [&, first = first, last = last]<Format format>() {
         if constexpr (shape.has(format)) product<format, Cols>(part.matrix, part.bias, x, tokens, first, last, {out, stride}, own_.ahead);
       });
     }

@@ -31,7 +31,7 @@ std::vector<float> multiply(const LinearPart& part, std::span<const float> x, bo
   if (view.cols % block_columns == 0) quantise(view, 0);
   std::vector<float> y(static_cast<std::size_t>(part.matrix.rows));
   Ahead nothing;
-  detail::with_format(part.matrix.format, [&]<Format format>() {
+  with_format(part.matrix.format, [&]<Format format>() {
     if constexpr (shape.has(format)) product<format, run_time>(part.matrix, part.bias, view, 1, 0, part.matrix.panels(), {y.data(), y.size()}, nothing);
   });
   return y;

@@ -109,6 +109,9 @@ unsigned packed_integer(const std::byte* block, std::size_t lane, int column) {
   }
 }
 
+}  // namespace detail
+
+// Calls visit with the format as a template argument.
 template <class Visitor>
 auto with_format(Format format, const Visitor& visit) {
   switch (format) {
@@ -127,14 +130,12 @@ auto with_format(Format format, const Visitor& visit) {
   throw Error("a tensor has format " + std::to_string(static_cast<int>(format)) + ", which does not exist", Blame::program);
 }
 
-}  // namespace detail
-
 // Panels [first, last) of a tensor, into zeroed memory of as many panels.
 inline void pack_panels(const Tensor& tensor, int first, int last, std::byte* to) {
   const auto cols = static_cast<int>(tensor.cols);
   const Form form = form_of(tensor.format);
   const std::size_t row_size = row_bytes(tensor.format, tensor.cols);
-  detail::with_format(tensor.format, [&]<Format format>() {
+  with_format(tensor.format, [&]<Format format>() {
     for (int panel = first; panel < last; ++panel) {
       std::byte* const out = to + static_cast<std::size_t>(panel - first) * form.panel_bytes(cols);
       for (int row = 0; row < 16 && panel * 16 + row < tensor.rows; ++row) {
@@ -154,7 +155,7 @@ inline void pack_panels(const Tensor& tensor, int first, int last, std::byte* to
 inline void unpack_row(const PackedMatrix& matrix, int row, float* out) {  // [cols]
   const std::byte* const panel = matrix.data + static_cast<std::size_t>(row / 16) * matrix.panel_bytes();
   const auto lane = static_cast<std::size_t>(row % 16);
-  detail::with_format(matrix.format, [&]<Format format>() {
+  with_format(matrix.format, [&]<Format format>() {
     constexpr Form form = form_of(format);
     if constexpr (!form.integers) {
       for (std::size_t k = 0; k < static_cast<std::size_t>(matrix.cols); ++k) {

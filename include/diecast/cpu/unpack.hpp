@@ -78,7 +78,7 @@ void unpack_integers(const std::byte* panel, std::size_t lane, int cols, std::by
 inline Tensor unpack_matrix(const PackedMatrix& matrix) {
   const std::size_t row_size = row_bytes(matrix.format, matrix.cols);
   auto bytes = std::make_shared<std::vector<std::byte>>(row_size * static_cast<std::size_t>(matrix.rows));
-  detail::with_format(matrix.format, [&]<Format format>() {
+  with_format(matrix.format, [&]<Format format>() {
     for (int row = 0; row < matrix.rows; ++row) {
       const std::byte* const panel = matrix.data + static_cast<std::size_t>(row / 16) * matrix.panel_bytes();
       std::byte* const to = bytes->data() + static_cast<std::size_t>(row) * row_size;
