@@ -37,6 +37,7 @@ class ByteLevelBpe final : public Tokenizer {
         ignore_merges_(tables.ignore_merges),
         first_(tokens_where(tables.added, false)),
         second_(tokens_where(tables.added, true)),
+        bytes_(tables.pieces.size(), vocabulary_.bytes() + total(tables.added)),
         ids_(bytes_, tables.pieces.size()),
         merges_(tables.merges.size()) {
     read_pieces(tables);
@@ -85,6 +86,12 @@ class ByteLevelBpe final : public Tokenizer {
     return chosen;
   }
 
+  static std::size_t total(const std::vector<AddedToken>& added) {
+    std::size_t bytes = 0;
+    for (const AddedToken& token : added) bytes += token.content.size();
+    return bytes;
+  }
+
   static std::optional<NormalForm> normal_form(const std::string& name) {
     if (name.empty()) return std::nullopt;
     if (name == "NFC") return NormalForm::nfc;
@@ -118,22 +125,19 @@ class ByteLevelBpe final : public Tokenizer {
 
   void read_pieces(const TokenizerTables& tables) {
     std::vector<const AddedToken*> added;
-    std::size_t room = vocabulary_.bytes();
     for (const AddedToken& token : tables.added) {
-      if (is_control(token.id)) continue;
-      added.push_back(&token);
-      room += token.content.size();
+      if (!is_control(token.id)) added.push_back(&token);
     }
     std::stable_sort(added.begin(), added.end(), [](const AddedToken* a, const AddedToken* b) { return a->id < b->id; });
-    bytes_.reserve(tables.pieces.size(), room);
     byte_ids_.fill(-1);
     auto next = added.begin();
     for (int id = 0; id < size(); ++id) {
       if (next != added.end() && (*next)->id == id) {
         while (next + 1 != added.end() && next[1]->id == id) ++next;  // the last that the file names
-        bytes_.append((*next++)->content);
+        const std::string& content = (*next++)->content;
+        bytes_.push_back(content.copy(bytes_.room(), content.size()));
       } else if (is_control(id)) {
-        bytes_.append({});
+        bytes_.push_back(0);
       } else {
         append_bytes(piece(id));
         if (const int known = add_id(id); known != id) {
@@ -152,10 +156,8 @@ class ByteLevelBpe final : public Tokenizer {
 
   // A piece with a character outside the alphabet stands for itself.
   void append_bytes(std::string_view piece) {
-    bytes_.append(piece.size(), [&](char* out) {
-      const Spelling spelling = read_spelling(piece, 0, out);
-      return spelling.end == piece.size() ? spelling.bytes : piece.copy(out, piece.size());
-    });
+    const Spelling spelling = read_spelling(piece, 0, bytes_.room());
+    bytes_.push_back(spelling.end == piece.size() ? spelling.bytes : piece.copy(bytes_.room(), piece.size()));
   }
 
   // The id that its bytes have: this one, or one that had them before.
