@@ -33,6 +33,7 @@ namespace detail {
 
 // How many of the eight bytes from `text` on are, from the first on, printable ASCII, which stands for itself.
 inline std::size_t plain_bytes(const char* text) {
+  static_assert(std::endian::native == std::endian::little, "the first byte is taken for the lowest");
   std::uint64_t word;
   std::memcpy(&word, text, sizeof word);
   // The top bit of a byte: set where it was set, where 0x7F became 0x80, where less than 0x21 was borrowed. Carries spoil only what follows.
@@ -41,10 +42,9 @@ inline std::size_t plain_bytes(const char* text) {
   return static_cast<std::size_t>(std::countr_zero(others)) / 8;
 }
 
-// The byte that the character stands for which begins at `at`; -1 where it is outside the alphabet. All of it has two UTF-8 bytes at most.
+// The byte that the character of two UTF-8 bytes stands for which begins at `at`; -1 where there is none. None has more.
 inline int read_stand_in(std::string_view piece, std::size_t at) {
   const unsigned lead = static_cast<unsigned char>(piece[at]);
-  if (lead < 0x80) return byte_of_stand_in[lead];
   if (lead < 0xC2 || at + 1 == piece.size()) return -1;
   const unsigned next = static_cast<unsigned char>(piece[at + 1]);
   const std::size_t code_point = (lead - 0xC0) << 6 | (next & 0x3F);
@@ -58,17 +58,15 @@ inline int read_stand_in(std::string_view piece, std::size_t at) {
 inline Spelling read_spelling(std::string_view piece, std::size_t at, char* out) {
   const char* const begin = out;
   while (true) {
-    if constexpr (std::endian::native == std::endian::little) {
-      std::memcpy(out, piece.data() + at, 8);
-      const std::size_t plain = (std::min)(detail::plain_bytes(piece.data() + at), piece.size() - at);
-      at += plain;
-      out += plain;
-      if (plain == 8) continue;
-    }
+    std::memcpy(out, piece.data() + at, 8);
+    const std::size_t plain = (std::min)(detail::plain_bytes(piece.data() + at), piece.size() - at);
+    at += plain;
+    out += plain;
     if (at == piece.size()) break;
+    if (plain == 8) continue;
     const int byte = detail::read_stand_in(piece, at);
     if (byte < 0) break;
-    at += static_cast<unsigned char>(piece[at]) < 0x80 ? 1 : 2;
+    at += 2;  // one of ASCII was plain
     *out++ = static_cast<char>(byte);
   }
   return {at, static_cast<std::size_t>(out - begin)};
