@@ -15,7 +15,7 @@ namespace diecast {
 
 class Strings {
  public:
-  static constexpr std::size_t margin = 16;  // so many bytes behind each string may be read, and behind the last one written: whole words will do
+  static constexpr std::size_t margin = 8;  // so many bytes behind each string may be read, and behind the last one written: whole words will do
 
   // Room for so many strings of so many bytes in all.
   Strings(std::size_t most_strings, std::size_t most_bytes) : block_(most_bytes + margin, '\0') {
