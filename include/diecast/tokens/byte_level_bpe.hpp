@@ -243,9 +243,10 @@ class ByteLevelBpe final : public Tokenizer {
     if (gap == std::string_view::npos || gap == 0 || gap + 1 == merge.size()) refuse("is not two pieces with a space between");
     const std::string left(merge.substr(0, gap));
     const std::string right(merge.substr(gap + 1));
-    for (const std::string_view half : {merge.substr(0, gap), merge.substr(gap + 1)}) {
-      std::string bytes(half.size() + Strings::margin, ' ');
-      if (read_spelling(half, 0, bytes.data()).end != half.size()) refuse("has a character outside the byte alphabet");
+    for (const std::string& half : {left, right}) {
+      const std::string spelled = half + std::string(Strings::margin, '\0');
+      std::string bytes = spelled;
+      if (read_spelling({spelled.data(), half.size()}, 0, bytes.data()).end != half.size()) refuse("has a character outside the byte alphabet");
     }
     if (control.empty()) {  // the first merge of this kind: hardly any file has one
       for (int id = 0; id < size(); ++id) {
