@@ -33,6 +33,7 @@
 #include <diecast/backend/backend.hpp>
 #include <diecast/backend/block_table.hpp>
 #include <diecast/backend/door.hpp>
+#include <diecast/backend/layer_view.hpp>
 #include <diecast/backend/rows.hpp>
 
 // 6 sample.

@@ -24,6 +24,60 @@ class Error : public std::runtime_error {
 
 }  // namespace diecast
 
+// ---- diecast/isa.hpp
+// The instruction set that this unit is compiled for. A header whose code depends on it opens its namespace so, and what it defines gets
+// other symbols for each set; its users write diecast::cpu::name as ever:
+//
+//   #include <diecast/isa.hpp>
+//   ... all other includes ...
+//   #include <diecast/isa_begin.hpp>
+//
+//   namespace diecast::cpu::inline DIECAST_ISA {
+//   ...
+//   }
+//
+//   #include <diecast/isa_end.hpp>
+//
+// What does not depend on it (specs, files, tokenizers, the interface of backends) stays outside and is one for the whole program.
+
+#include <string_view>
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+#define DIECAST_QUOTED_(name) #name
+#define DIECAST_QUOTED(name) DIECAST_QUOTED_(name)
+
+namespace diecast::inline DIECAST_ISA {
+
+/// The set whose kernels this unit uses: "avx512" (AVX-512 F, BW, DQ, VL and VNNI), "avx2" (AVX2, FMA and F16C) or "portable".
+/// The compiler decides by its options (-march=native, -march=x86-64-v3), never the machine that the program runs on.
+inline constexpr std::string_view isa = [] {
+  constexpr std::string_view name = DIECAST_QUOTED(DIECAST_ISA);
+  return name.substr(0, name.find('_'));
+}();
+
+}  // namespace diecast::inline DIECAST_ISA
+
+#undef DIECAST_QUOTED
+#undef DIECAST_QUOTED_
+#undef DIECAST_ISA
+
 // ---- diecast/spec/hana.hpp
 // The only place that includes Boost.Hana. Hana uses names that other headers are fond of defining as macros
 // (windows.h: min, max, small; complex.h: I; termios.h: B0), so they are put aside while it is read.
@@ -213,13 +267,47 @@ BOOST_HANA_ADAPT_STRUCT(diecast::UntiedHead, bias);
 BOOST_HANA_ADAPT_STRUCT(diecast::Spec, hidden, layers, vocab, context, attention, position, norm, mlp, head, norm_placement,
                         residual, embedding_scale, residual_scale, logit_divisor, logit_soft_cap);
 
+// ---- diecast/text.hpp
+// Numbers and code points as text: the few lines that every part needs, once.
+
+#include <charconv>
+
+namespace diecast {
+
+// The shortest decimal that reads back as the same value.
+inline std::string text_of(double value) {
+  char buffer[32];
+  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return {buffer, result.ptr};
+}
+
+// A code point up to U+10FFFF in UTF-8; a surrogate is written like any other.
+inline void append_utf8(std::string& out, char32_t point) {
+  const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(static_cast<unsigned char>(byte))); };
+  if (point < 0x80) {
+    put(point);
+  } else if (point < 0x800) {
+    put(0xC0 | point >> 6);
+    put(0x80 | (point & 0x3F));
+  } else if (point < 0x10000) {
+    put(0xE0 | point >> 12);
+    put(0x80 | (point >> 6 & 0x3F));
+    put(0x80 | (point & 0x3F));
+  } else {
+    put(0xF0 | point >> 18);
+    put(0x80 | (point >> 12 & 0x3F));
+    put(0x80 | (point >> 6 & 0x3F));
+    put(0x80 | (point & 0x3F));
+  }
+}
+
+}  // namespace diecast
+
 // ---- diecast/spec/walk.hpp
 // The one visitor over a spec, made of Boost.Hana's introspection: comparison, JSON and the writing of configs walk the same fields.
 // A visitor has begin(key, type), end(), leaf(key, value) for int, double, bool and the enums, and absent(key); one that also has
 // leaves_out(value, standard) may pass over a field by its value and the one that it has where nothing is said.
 
-#include <charconv>
-#include <string_view>
 #include <type_traits>
 
 namespace diecast {
@@ -312,12 +400,6 @@ void walk(Visitor& visitor, std::string_view key, const T& value) {
   }
 }
 
-// The shortest text that reads back as the same value.
-inline std::string text_of(double value) {
-  char buffer[32];
-  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
-  return {buffer, result.ptr};
-}
 inline std::string text_of(int value) { return std::to_string(value); }
 inline std::string text_of(bool value) { return value ? "true" : "false"; }
 template <class Enum, class = std::enable_if_t<std::is_enum_v<Enum>>>
@@ -761,25 +843,10 @@ constexpr std::size_t count_code_points(std::string_view text) {
   return count;
 }
 
-inline void append_utf8(std::string& out, char32_t c) {
-  const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(static_cast<unsigned char>(byte))); };
-  if (c >= 0xDC80 && c <= 0xDCFF) {  // an invalid byte goes back as it came
-    put(c - 0xDC00);
-  } else if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xC0 | (c >> 6));
-    put(0x80 | (c & 0x3F));
-  } else if (c < 0x10000) {
-    put(0xE0 | (c >> 12));
-    put(0x80 | ((c >> 6) & 0x3F));
-    put(0x80 | (c & 0x3F));
-  } else {
-    put(0xF0 | (c >> 18));
-    put(0x80 | ((c >> 12) & 0x3F));
-    put(0x80 | ((c >> 6) & 0x3F));
-    put(0x80 | (c & 0x3F));
-  }
+// An invalid byte goes back as it came.
+inline void append_character(std::string& out, char32_t c) {
+  if (c >= 0xDC80 && c <= 0xDCFF) out.push_back(static_cast<char>(static_cast<unsigned char>(c - 0xDC00)));
+  else append_utf8(out, c);
 }
 
 constexpr bool is_space(char32_t c) {
@@ -2442,7 +2509,9 @@ inline std::string template_difference(std::string_view ours, const std::optiona
 
 }  // namespace detail
 
-inline void check_compiled(const Compiled& compiled, const Spec& file, std::span<const Format> formats) {
+namespace detail {
+template <class = void>  // for <diecast/compiled.hpp>, as in chat/chat_template.hpp
+void check_compiled(const Compiled& compiled, const Spec& file, std::span<const Format> formats) {
   check_file(file);
   if (!compiled.spec) return;
   std::vector<std::string> different = differences(*compiled.spec, file);
@@ -2451,36 +2520,44 @@ inline void check_compiled(const Compiled& compiled, const Spec& file, std::span
   for (const Format format : formats)
     if (std::find(compiled.formats.begin(), compiled.formats.end(), format) == compiled.formats.end())
       different.push_back("formats: compiled " + accepted + ", file " + std::string(layout(format).name));
-  detail::refuse_different(compiled, different);
+  refuse_different(compiled, different);
 }
+}  // namespace detail
 
-// What the config says of the tokenizer, the template and the generation defaults, against the file.
-inline std::vector<std::string> different_facts(const Compiled& compiled, const Model& file) {
+inline void check_compiled(const Compiled& compiled, const Spec& file, std::span<const Format> formats) { detail::check_compiled(compiled, file, formats); }
+
+namespace detail {
+template <class = void>
+std::vector<std::string> different_facts(const Compiled& compiled, const Model& file) {
   std::vector<std::string> different;
   const auto compare = [&different](std::string_view what, std::string_view ours, std::string_view theirs) {
     if (ours != theirs) different.push_back(std::string(what) + ": compiled \"" + std::string(ours) + "\", file \"" + std::string(theirs) + "\"");
   };
   if (compiled.tokenizer) {
-    compare("tokenizer", detail::family_name(compiled.tokenizer->family), detail::family_name(file.tokenizer.family));
+    compare("tokenizer", family_name(compiled.tokenizer->family), family_name(file.tokenizer.family));
     compare("pre-tokenizer", compiled.tokenizer->pre_tokenizer, file.tokenizer.pre_tokenizer);
     compare("normalizer", compiled.tokenizer->normalizer, file.tokenizer.normalizer);
   }
   if (compiled.chat_template && (!file.chat_template || *compiled.chat_template != *file.chat_template))
-    different.push_back(detail::template_difference(*compiled.chat_template, file.chat_template));
+    different.push_back(template_difference(*compiled.chat_template, file.chat_template));
   if (compiled.generation) {
     for (const std::string& one : differences(*compiled.generation, compiled_generation(file.generation))) different.push_back("generation defaults: " + one);
     if (!std::equal(compiled.end_ids.begin(), compiled.end_ids.end(), file.generation.eos.begin(), file.generation.eos.end()))
-      different.push_back("generation defaults: end ids: compiled " + detail::listed(compiled.end_ids) + ", file " + detail::listed(file.generation.eos));
+      different.push_back("generation defaults: end ids: compiled " + listed(compiled.end_ids) + ", file " + listed(file.generation.eos));
   }
   return different;
 }
+}  // namespace detail
+
+// What the config says of the tokenizer, the template and the generation defaults, against the file.
+inline std::vector<std::string> different_facts(const Compiled& compiled, const Model& file) { return detail::different_facts(compiled, file); }
 
 inline void check_facts(const Compiled& compiled, const Model& file) { detail::refuse_different(compiled, different_facts(compiled, file)); }
 
 }  // namespace diecast
 
 // ---- diecast/files/half.hpp
-// IEEE half and bfloat16 to float by their bits: every one of the 65,536 values exactly, subnormals, infinities and NaN included.
+// IEEE half and bfloat16 to float (and float to half) by their bits: every one of the 65,536 values exactly, subnormals, infinities and NaN included.
 // Written out because not every CPU has an instruction for it and the result must not depend on one.
 
 #include <bit>
@@ -2500,8 +2577,30 @@ constexpr float half_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(sign | ((exponent + 127 - 15) << 23) | (fraction << 13));
 }
 
+// To the nearest half, ties to even; beyond the greatest half lies infinity. NaN stays NaN.
+constexpr std::uint16_t float_to_half(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);
+  const std::uint32_t size = bits & 0x7fffffffU;
+  if (size > 0x7f800000U) return static_cast<std::uint16_t>(sign | 0x7e00U | (size >> 13 & 0x3ffU));
+  if (size >= 0x47800000U) return static_cast<std::uint16_t>(sign | 0x7c00U);  // 65536 and more
+  if (size < 0x38800000U) {  // below 2^-14: steps of 2^-24, which adding 0.5 rounds to
+    const float shifted = std::bit_cast<float>(size) + 0.5F;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000U));
+  }
+  const std::uint32_t odd = size >> 13 & 1U;
+  return static_cast<std::uint16_t>(sign | (size - 0x38000000U + 0xfffU + odd) >> 13);  // a carry may reach infinity, rightly
+}
+
 // bfloat16 is the upper half of a float.
 constexpr float bfloat_to_float(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+
+// To the nearest, ties to even. NaN stays NaN.
+constexpr std::uint16_t float_to_bfloat(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<std::uint16_t>(bits >> 16 | 0x40U);
+  return static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
+}
 
 }  // namespace diecast
 
@@ -2749,12 +2848,6 @@ inline double shortest_decimal(float value) {
   double result{};
   std::from_chars(text.data(), end.ptr, result);
   return result;
-}
-
-// A number as it may stand in a sentence: the shortest decimal that names it.
-inline std::string decimal(double value) {
-  std::array<char, 64> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
 template <typename T>
@@ -3062,7 +3155,7 @@ class Gguf {
     if (!value) return std::nullopt;
     const auto result = value->number();
     if (!result) fail_type(key, *value, "a number");
-    if (!std::isfinite(*result)) fail("the key " + in_marks(key) + " is " + decimal(*result) + ", which is no finite number");
+    if (!std::isfinite(*result)) fail("the key " + in_marks(key) + " is " + text_of(*result) + ", which is no finite number");
     return result;
   }
   // A whole number within [low, high].
@@ -3397,16 +3490,26 @@ inline std::optional<Llama3Scaling> find_llama3_scaling(const std::vector<float>
   return std::nullopt;
 }
 
-// The keys of YaRN. Engines multiply the usual stretch of Q and K by attn_factor, and older files have it with the stretch in it already:
-// what is meant cannot be known unless it is 1.
+// The keys of YaRN. The usual stretch of Q and K is 0.1 ln(factor) + 1, and three keys could change it:
+// - attn_factor: llama.cpp (llama-context.cpp) multiplies the stretch by it, older files have it with the stretch in it already; only 1 is clear.
+// - yarn_attn_factor: the converter (conversion/base.py) writes config.json's attention_factor there, which in transformers is the whole stretch;
+//   llama.cpp puts the usual one in its place for these architectures. Only where it is the usual one do they agree.
+// - yarn_log_multiplier: the converters of other architectures write mscale_all_dim there, in two units.
 template <typename Keys>
 YarnScaling read_yarn(Keys& keys, std::optional<double> factor, int original_context) {
   YarnScaling yarn{.factor = factor.value_or(1.0), .original_context = original_context};
   yarn.beta_fast = keys.positive("rope.scaling.yarn_beta_fast").value_or(yarn.beta_fast);
   yarn.beta_slow = keys.positive("rope.scaling.yarn_beta_slow").value_or(yarn.beta_slow);
-  for (const auto* name : {"rope.scaling.attn_factor", "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_ext_factor"}) {
+  for (const auto* name : {"rope.scaling.attn_factor", "rope.scaling.yarn_ext_factor"}) {
     const auto value = keys.optional_number(name);
-    if (value && *value != 1.0) keys.file().fail("the key '" + keys.name(name) + "' is " + std::to_string(*value) + "; only 1 is supported");
+    if (value && *value != 1.0) keys.file().fail("the key '" + keys.name(name) + "' is " + text_of(*value) + "; only 1 is supported");
+  }
+  keys.must_be_zero("rope.scaling.yarn_log_multiplier", "YaRN with a multiplier of the logarithm");
+  const double usual = yarn.factor > 1 ? 0.1 * std::log(yarn.factor) + 1 : 1.0;
+  const auto stretch = keys.optional_number("rope.scaling.yarn_attn_factor");
+  if (stretch && !(std::abs(*stretch - usual) < 1e-5)) {
+    keys.file().fail("the key '" + keys.name("rope.scaling.yarn_attn_factor") + "' is " + text_of(*stretch) + "; only what YaRN's formula gives is supported, " +
+                     text_of(usual));
   }
   return yarn;
 }
@@ -3476,7 +3579,8 @@ struct GgufFamily {
   bool scaled_embedding = false;  // by the square root of the hidden size
   bool neighbouring_pairs = false;  // the rows of Q and K are stored for RoPE that turns neighbours
 };
-// GPT-NeoX's GELU: files do not say it, and the published models (Pythia) are trained with the exact one, as their config.json says.
+// GPT-NeoX's GELU: files do not say it. llama.cpp always takes the approximation; the published models (Pythia and its kin) say "gelu" in their
+// config.json, the exact one, and transformers follows that. GPT-NeoX-20B alone says "gelu_fast", the approximation: known by its size.
 inline constexpr std::array<GgufFamily, 13> gguf_families{{
     {.name = "llama", .neighbouring_pairs = true},
     {.name = "qwen2"},
@@ -3570,6 +3674,8 @@ class ArchitectureKeys {
   std::set<std::string, std::less<>> known_;
 };
 
+// A window that the file does not state is none, as in llama.cpp: its converter writes none for llama and starcoder2 (conversion/base.py,
+// models/starcoder2.cpp), though config.json may have one (4096 in StarCoder2, Mistral 7B v0.1). Beyond it such a file sees more than its folder does.
 inline std::optional<SlidingWindow> read_window(ArchitectureKeys& keys, std::string_view architecture, int layers, const Rope& rope) {
   const bool gemma2 = architecture == "gemma2";
   const bool gemma3 = architecture == "gemma3";
@@ -3617,7 +3723,7 @@ inline std::optional<SlidingWindow> read_window(ArchitectureKeys& keys, std::str
 inline std::optional<double> read_soft_cap(ArchitectureKeys& keys, std::string_view key, std::optional<double> otherwise) {
   const auto cap = keys.optional_number(key);
   if (!cap) return otherwise;
-  if (*cap < 0) keys.file().fail("the key '" + keys.name(key) + "' is " + decimal(*cap) + "; a soft cap is positive, or 0 for none");
+  if (*cap < 0) keys.file().fail("the key '" + keys.name(key) + "' is " + text_of(*cap) + "; a soft cap is positive, or 0 for none");
   return *cap > 0 ? cap : std::nullopt;
 }
 
@@ -3735,7 +3841,8 @@ inline Spec read_gguf_spec(const Gguf& file, GgufTensors& tensors) {
             .attention = read_attention(keys, architecture, hidden, layers), .position = Absolute{context}, .norm = read_norm(keys, family.layer_norm),
             .mlp = GatedMlp{.width = *width, .activation = family.activation}, .head = TiedHead{}, .norm_placement = family.norm_placement};
   if (!gpt2) spec.position = read_rope(keys, tensors, spec.attention.head_dim, context);
-  if (family.plain_mlp) spec.mlp = PlainMlp{.width = *width, .activation = family.activation};
+  const bool neox_20b = architecture == "gptneox" && hidden == 6144 && layers == 44;
+  if (family.plain_mlp) spec.mlp = PlainMlp{.width = *width, .activation = neox_20b ? Activation::gelu_tanh : family.activation};
   if (const auto* rope = std::get_if<Rope>(&spec.position)) spec.attention.window = read_window(keys, architecture, layers, *rope);
   if (architecture == "olmo2" && spec.attention.window) file.fail("OLMo 3, an olmo2 file with a sliding window, is not supported");
   if (family.scaled_embedding) spec.embedding_scale = std::sqrt(static_cast<double>(hidden));
@@ -3750,8 +3857,9 @@ inline Spec read_gguf_spec(const Gguf& file, GgufTensors& tensors) {
   }
   spec.attention.qk_norm = family.qk_norm;
   if (architecture == "gptneox" && parallel.value_or(true)) spec.residual = Residual::parallel;
-  // Converters write StableLM's key also where config.json does not have it, as true; the missing norm tells.
-  if (architecture == "stablelm" && !tensors.has("blk.0.ffn_norm.weight")) spec.residual = Residual::parallel_shared_norm;
+  // The converter (conversion/stablelm.py) writes StableLM's key as true where config.json does not have it, though transformers takes false then.
+  // The missing norm tells, as in llama.cpp (models/stablelm.cpp); a key that says false against it leaves the norm missing.
+  if (architecture == "stablelm" && parallel != false && !tensors.has("blk.0.ffn_norm.weight")) spec.residual = Residual::parallel_shared_norm;
   spec.logit_soft_cap = read_soft_cap(keys, "final_logit_softcapping", architecture == "gemma2" ? std::optional(30.0) : std::nullopt);
   keys.refuse_unknown();
 
@@ -4056,7 +4164,15 @@ inline Model read_gguf(const Gguf& file, const AcceptModel& accept = {}) {
   if (gguf_detail::find_family(model.architecture)->neighbouring_pairs) move_pairs_to_halves(file, model.weights, model.spec);
   return model;
 }
-inline Model read_gguf(const std::string& path, const AcceptModel& accept = {}) { return read_gguf(Gguf::open(path), accept); }
+
+namespace gguf_detail {
+template <class = void>  // for <diecast/compiled.hpp>, as in chat/chat_template.hpp
+Model read_file(const std::string& path, const AcceptModel& accept) {
+  return read_gguf(Gguf::open(path), accept);
+}
+}  // namespace gguf_detail
+
+inline Model read_gguf(const std::string& path, const AcceptModel& accept = {}) { return gguf_detail::read_file(path, accept); }
 
 }  // namespace diecast
 
@@ -4846,7 +4962,7 @@ inline bool add_from(std::string& out, char32_t c, const std::array<CaseRun, Run
   for (int back = 0; back < 3 && run != runs.begin(); ++back) {
     --run;
     if (c <= run->last && (c - run->first) % run->stride == 0) {
-      append_utf8(out, static_cast<char32_t>(static_cast<std::int64_t>(c) + run->delta));
+      append_character(out, static_cast<char32_t>(static_cast<std::int64_t>(c) + run->delta));
       return true;
     }
   }
@@ -4857,12 +4973,12 @@ inline void add_mapped(std::string& out, char32_t c, Letter to) {
   if (c < 0x80) {
     const bool lower_case = c >= 'a' && c <= 'z';
     const bool large = c >= 'A' && c <= 'Z';
-    append_utf8(out, to == Letter::lower ? (large ? c + 32 : c) : (lower_case ? c - 32 : c));
+    append_character(out, to == Letter::lower ? (large ? c + 32 : c) : (lower_case ? c - 32 : c));
     return;
   }
   if (to == Letter::title && add_from(out, c, title_runs, title_strings)) return;
   if (to == Letter::lower ? add_from(out, c, lower_runs, lower_strings) : add_from(out, c, upper_runs, upper_strings)) return;
-  append_utf8(out, c);
+  append_character(out, c);
 }
 
 }  // namespace diecast::chat
@@ -6430,7 +6546,7 @@ inline std::string unescaped(std::string_view raw) {
       case 'u':
       case 'U': {
         const std::size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : 8;
-        append_utf8(result, number(i + 1, digits, 16));
+        append_character(result, number(i + 1, digits, 16));
         i += digits;
         break;
       }
@@ -6438,7 +6554,7 @@ inline std::string unescaped(std::string_view raw) {
         if (c >= '0' && c <= '7') {
           std::size_t digits = 1;
           while (digits < 3 && i + digits < text.size() && text[i + digits] >= '0' && text[i + digits] <= '7') ++digits;
-          append_utf8(result, number(i, digits, 8));
+          append_character(result, number(i, digits, 8));
           i += digits - 1;
         } else {
           result += '\\';
@@ -6855,7 +6971,7 @@ inline void add_text(TextBuilder& out, const Text& text, const FormatSpec& spec,
 inline std::string character(std::int64_t code) {
   if (code < 0 || code > 0x10FFFF) fail("%c arg not in range(0x110000)");
   std::string text;
-  append_utf8(text, static_cast<char32_t>(code));
+  append_character(text, static_cast<char32_t>(code));
   return text;
 }
 
@@ -9187,7 +9303,7 @@ inline std::string syntax_sentence(std::string_view source, const Diagnosis& dia
   std::string near;
   for (std::size_t at = diagnosis.at; at < source.size() && near.size() < 20 && source[at] != '\n' && source[at] != '\r';) {
     const CodePoint c = decode_at(source, at);
-    append_utf8(near, c.value);
+    append_character(near, c.value);
     at += c.length;
   }
   return "the chat template is broken at line " + std::to_string(place.line) + ", column " + std::to_string(place.column) + ": " +
@@ -9248,6 +9364,60 @@ struct TemplateContext {
   RenderLimits limits{};
 };
 
+namespace chat {
+
+struct GrowingNodes {
+  std::vector<Node> nodes;
+  Index push(const Node& node) {
+    nodes.push_back(node);
+    return static_cast<Index>(nodes.size() - 1);
+  }
+  Node& operator[](Index index) { return nodes[index]; }
+};
+
+// What follows is the larger part of a unit's compile time. It is not inline and has a parameter that nobody sets, so that
+// <diecast/compiled.hpp> can say that it is compiled elsewhere.
+template <class = void>
+Index parse_into(GrowingNodes& nodes, const std::string& source) {
+  Parser<GrowingNodes> parser(source, nodes);
+  const Index root = parser.parse();
+  if (parser.diagnosis().kind != SyntaxError::none) throw Error(syntax_sentence(source, parser.diagnosis()));
+  return root;
+}
+
+template <class = void>
+std::shared_ptr<const std::vector<Value>> shared_constants(const Tree& tree) {
+  return std::make_shared<const std::vector<Value>>(constants_of(tree));
+}
+
+template <class = void>
+PromptText render(const Tree& tree, const std::vector<Value>& constants, const TemplateContext& context) {
+  if (!context.messages.is_list() || context.messages.as_list().items.empty())
+    throw Error("the list of messages is empty: there is nothing to answer");
+  std::vector<std::pair<std::string, Value>> names{{"messages", context.messages},
+                                                   {"add_generation_prompt", context.add_generation_prompt},
+                                                   {"bos_token", Value::plain(context.bos_token)},
+                                                   {"eos_token", Value::plain(context.eos_token)},
+                                                   {"tools", context.tools.value_or(None{})},
+                                                   {"documents", context.documents.value_or(None{})}};
+  names.insert(names.end(), context.others.begin(), context.others.end());
+  Interpreter interpreter(tree, constants, context.limits, context.clock);
+  return interpreter.run(names).to_prompt();
+}
+
+template <class = void>
+PromptText render(const Tree& tree, const std::vector<Value>& constants, std::span<const Message> messages, bool add_generation_prompt,
+                  std::string_view bos_token, std::string_view eos_token) {
+  TemplateContext context;
+  context.messages = messages_value(messages);
+  context.add_generation_prompt = add_generation_prompt;
+  context.bos_token = bos_token;
+  context.eos_token = eos_token;
+  return render(tree, constants, context);
+}
+
+}  // namespace chat
+
 class ChatTemplate {
  public:
   // Throws Error with line and column when the template is broken.
@@ -9265,53 +9435,25 @@ class ChatTemplate {
   std::string_view source() const noexcept { return tree_.source; }
 
   PromptText render(const TemplateContext& context) const {
-    if (!context.messages.is_list() || context.messages.as_list().items.empty())
-      throw Error("the list of messages is empty: there is nothing to answer");
-    std::vector<std::pair<std::string, chat::Value>> names{{"messages", context.messages},
-                                                           {"add_generation_prompt", context.add_generation_prompt},
-                                                           {"bos_token", chat::Value::plain(context.bos_token)},
-                                                           {"eos_token", chat::Value::plain(context.eos_token)},
-                                                           {"tools", context.tools.value_or(chat::None{})},
-                                                           {"documents", context.documents.value_or(chat::None{})}};
-    names.insert(names.end(), context.others.begin(), context.others.end());
-    chat::Interpreter interpreter(tree_, *constants_, context.limits, context.clock);
-    return interpreter.run(names).to_prompt();
+    return chat::render(tree_, *constants_, context);
   }
 
   PromptText render(std::span<const Message> messages, bool add_generation_prompt, std::string_view bos_token,
                     std::string_view eos_token) const {
-    TemplateContext context;
-    context.messages = chat::messages_value(messages);
-    context.add_generation_prompt = add_generation_prompt;
-    context.bos_token = bos_token;
-    context.eos_token = eos_token;
-    return render(context);
+    return chat::render(tree_, *constants_, messages, add_generation_prompt, bos_token, eos_token);
   }
 
  private:
-  struct GrowingNodes {
-    std::vector<chat::Node> nodes;
-    chat::Index push(const chat::Node& node) {
-      nodes.push_back(node);
-      return static_cast<chat::Index>(nodes.size() - 1);
-    }
-    chat::Node& operator[](chat::Index index) { return nodes[index]; }
-  };
-
   struct Owned {
-    explicit Owned(std::string text) : source(std::move(text)) {
-      chat::Parser<GrowingNodes> parser(source, nodes);
-      root = parser.parse();
-      if (parser.diagnosis().kind != chat::SyntaxError::none) throw Error(chat::syntax_sentence(source, parser.diagnosis()));
-    }
+    explicit Owned(std::string text) : source(std::move(text)) { root = chat::parse_into(nodes, source); }
     chat::Tree tree() const { return {source, nodes.nodes.data(), nodes.nodes.size(), root}; }
 
     std::string source;
-    GrowingNodes nodes;
+    chat::GrowingNodes nodes;
     chat::Index root = 0;
   };
 
-  void prepare() { constants_ = std::make_shared<const std::vector<chat::Value>>(chat::constants_of(tree_)); }
+  void prepare() { constants_ = chat::shared_constants(tree_); }
 
   std::shared_ptr<const Owned> owned_;  // of a template read at run time
   chat::Tree tree_;
@@ -9673,25 +9815,6 @@ constexpr Utf8 decode_utf8(std::string_view text, std::size_t at) {
   return {code_point, static_cast<std::uint8_t>(length), Utf8State::valid};
 }
 
-inline void append_utf8(std::string& out, char32_t point) {
-  const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(static_cast<unsigned char>(byte))); };
-  if (point < 0x80) {
-    put(point);
-  } else if (point < 0x800) {
-    put(0xC0 | point >> 6);
-    put(0x80 | (point & 0x3F));
-  } else if (point < 0x10000) {
-    put(0xE0 | point >> 12);
-    put(0x80 | (point >> 6 & 0x3F));
-    put(0x80 | (point & 0x3F));
-  } else {
-    put(0xF0 | point >> 18);
-    put(0x80 | (point >> 12 & 0x3F));
-    put(0x80 | (point >> 6 & 0x3F));
-    put(0x80 | (point & 0x3F));
-  }
-}
-
 // The text with each maximal invalid part replaced by U+FFFD: always valid UTF-8.
 inline std::string replace_invalid_utf8(std::string_view text) {
   std::string out;
@@ -9836,18 +9959,43 @@ inline constexpr auto byte_of_stand_in = [] {
   return table;
 }();
 
-// The bytes that a piece stands for, or nothing where it has a character outside the alphabet.
-inline std::optional<std::string> bytes_of_piece(std::string_view piece) {
-  std::string bytes;
-  for (std::size_t at = 0; at < piece.size();) {
+struct Spelling {
+  std::size_t end;    // where the first character outside the alphabet begins; the piece's size where there is none
+  std::size_t bytes;  // how many were written
+};
+
+namespace detail {
+
+// How many of the eight bytes from `text` on are, from the first on, printable ASCII, which stands for itself.
+inline std::size_t plain_bytes(const char* text) {
+  constexpr std::uint64_t each = 0x0101010101010101;
+  if constexpr (std::endian::native != std::endian::little) return 0;  // slower, and right
+  std::uint64_t word;
+  std::memcpy(&word, text, sizeof word);
+  // The top bit of a byte: set where it was set, where 0x7F became 0x80, where less than 0x21 was borrowed. Carries spoil only what follows.
+  const std::uint64_t others = (word | (word + each) | (word - 0x21 * each)) & 0x80 * each;
+  return static_cast<std::size_t>(std::countr_zero(others)) / 8;
+}
+
+}  // namespace detail
+
+// Writes the bytes that a piece stands for, from `at` on, to `out`. Eight bytes behind the piece may be read; `out` has room for the piece
+// and eight bytes more.
+inline Spelling read_spelling(std::string_view piece, std::size_t at, char* out) {
+  const char* const begin = out;
+  while (true) {
+    const std::size_t plain = (std::min)(detail::plain_bytes(piece.data() + at), piece.size() - at);
+    std::memcpy(out, piece.data() + at, 8);
+    at += plain;
+    out += plain;
+    if (at == piece.size()) break;
+    if (plain == 8) continue;
     const Utf8 character = decode_utf8(piece, at);
-    if (character.state != Utf8State::valid || character.code_point >= byte_of_stand_in.size()) return std::nullopt;
-    const std::int16_t byte = byte_of_stand_in[character.code_point];
-    if (byte < 0) return std::nullopt;
-    bytes.push_back(static_cast<char>(static_cast<unsigned char>(byte)));
+    if (character.state != Utf8State::valid || character.code_point >= byte_of_stand_in.size() || byte_of_stand_in[character.code_point] < 0) break;
+    *out++ = static_cast<char>(byte_of_stand_in[character.code_point]);
     at += character.length;
   }
-  return bytes;
+  return {at, static_cast<std::size_t>(out - begin)};
 }
 
 }  // namespace diecast
@@ -9860,36 +10008,44 @@ inline std::optional<std::string> bytes_of_piece(std::string_view piece) {
 namespace diecast {
 
 struct Merge {
-  std::int32_t left = -1;  // -1: an empty slot
+  std::int32_t left = -1;
   std::int32_t right = -1;
   std::int32_t result = -1;
-  std::int32_t rank = -1;
 };
 
+// In order of rank, with an open hash table of places in that list beside it: what is asked most, a pair that is no merge, touches the small table alone.
 class MergeTable {
  public:
-  explicit MergeTable(std::size_t merges) : slots_(std::bit_ceil(merges * 2 + 2)), shift_(64 - std::countr_zero(slots_.size())) {}
-
-  // A pair that is there already keeps its earlier, better rank. At most as many as the constructor was told.
-  void insert(const Merge& merge) {
-    Merge& slot = slots_[find_slot(merge.left, merge.right)];
-    if (slot.left < 0) slot = merge;
+  explicit MergeTable(std::size_t merges) : slots_(std::bit_ceil(merges * 2 + 2), empty), shift_(64 - std::countr_zero(slots_.size())) {
+    merges_.reserve(merges);
   }
+
+  // In order of rank; a pair that is there already keeps its earlier, better one. At most as many as the constructor was told.
+  void insert(const Merge& merge) {
+    std::uint32_t& slot = slots_[find_slot(merge.left, merge.right)];
+    if (slot != empty) return;
+    slot = static_cast<std::uint32_t>(merges_.size());
+    merges_.push_back(merge);
+  }
+  // Of two merges in the table, the one at the lower address has the lower rank.
   const Merge* find(std::int32_t left, std::int32_t right) const {
-    const Merge& slot = slots_[find_slot(left, right)];
-    return slot.left < 0 ? nullptr : &slot;
+    const std::uint32_t slot = slots_[find_slot(left, right)];
+    return slot == empty ? nullptr : &merges_[slot];
   }
 
  private:
+  static constexpr std::uint32_t empty = 0xFFFFFFFF;
+
   std::size_t find_slot(std::int32_t left, std::int32_t right) const {
     std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
     key = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;  // Fibonacci hashing: the best mixed bits are the highest
     std::size_t index = static_cast<std::size_t>((key ^ key << 32) >> shift_);
-    while (slots_[index].left >= 0 && (slots_[index].left != left || slots_[index].right != right)) index = (index + 1) & (slots_.size() - 1);
+    while (slots_[index] != empty && (merges_[slots_[index]].left != left || merges_[slots_[index]].right != right)) index = (index + 1) & (slots_.size() - 1);
     return index;
   }
 
-  std::vector<Merge> slots_;
+  std::vector<Merge> merges_;
+  std::vector<std::uint32_t> slots_;
   int shift_;
 };
 
@@ -9937,7 +10093,7 @@ class WordMerger {
     std::int32_t position;
   };
   static bool later(const Candidate& a, const Candidate& b) {
-    return a.merge->rank != b.merge->rank ? a.merge->rank > b.merge->rank : a.position > b.position;
+    return a.merge != b.merge ? a.merge > b.merge : a.position > b.position;
   }
 
   bool consider(std::int32_t position) {
@@ -11274,6 +11430,130 @@ inline std::string normalize(std::string_view text, NormalForm form) {
 
 }  // namespace diecast
 
+// ---- diecast/tokens/strings.hpp
+// Many strings in one block of memory, in order. A vocabulary has 50,000 to 250,000 pieces of a few bytes each: as objects of their own they
+// cost an allocation each, and an engine would wait for them when it starts.
+
+namespace diecast {
+
+class Strings {
+ public:
+  static constexpr std::size_t margin = 16;  // so many bytes behind each string may be read, and behind the last one written: whole words will do
+
+  void reserve(std::size_t strings, std::size_t bytes) {
+    ends_.reserve(strings);
+    if (bytes + margin > block_.size()) block_.resize(bytes + margin);
+  }
+
+  // Appends what `write` writes: it gets room for `most` bytes and returns how many it wrote.
+  template <class Write>
+  void append(std::size_t most, Write&& write) {
+    if (block_.size() < used_ + most + margin) block_.resize((std::max)(block_.size() * 2, used_ + most + margin));
+    used_ += write(block_.data() + used_);
+    if (used_ > (std::numeric_limits<std::uint32_t>::max)()) throw Error("the pieces of a vocabulary take more than 4 GiB");
+    ends_.push_back(static_cast<std::uint32_t>(used_));
+  }
+  void append(std::string_view text) {
+    append(text.size(), [&](char* out) { return text.copy(out, text.size()); });
+  }
+
+  std::size_t size() const { return ends_.size(); }
+  std::size_t bytes() const { return used_; }
+  std::string_view operator[](std::size_t index) const {
+    const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
+    return {block_.data() + begin, ends_[index] - begin};
+  }
+
+ private:
+  std::string block_;  // what lies behind used_ is room
+  std::size_t used_ = 0;
+  std::vector<std::uint32_t> ends_;
+};
+
+}  // namespace diecast
+
+// ---- diecast/tokens/piece_ids.hpp
+// From the bytes of a piece to its id: an open hash table of ids whose keys stay where they are, in the block of all pieces.
+// Nearly every piece has sixteen bytes or fewer: it is hashed and compared as two words, without a branch on its length.
+
+namespace diecast {
+
+class PieceIds {
+ public:
+  // `pieces` must live as long as the table, which has room for `most` ids.
+  PieceIds(const Strings& pieces, std::size_t most)
+      : pieces_(pieces), slots_(std::bit_ceil(most * 2 + 2), -1), shift_(64 - std::countr_zero(slots_.size())), held_(most) {}
+
+  // The id of these bytes, -1 where they are no piece. Reads up to Strings::margin bytes behind them.
+  std::int32_t find(std::string_view bytes) const {
+    if (bytes.empty()) return -1;
+    return slots_[find_slot(bytes)];
+  }
+
+  // The same where the id is probably `guess`: the results of merges follow each other in most vocabularies.
+  std::int32_t find(std::string_view bytes, std::size_t guess) const {
+    return guess < held_.size() && held_[guess] && equal(pieces_[guess], bytes) ? static_cast<std::int32_t>(guess) : find(bytes);
+  }
+
+  // The id under which the bytes of `id`, which are not empty, are known now: another one, where they were known before.
+  std::int32_t insert(std::int32_t id) {
+    const auto index = static_cast<std::size_t>(id);
+    std::int32_t& slot = slots_[find_slot(pieces_[index])];
+    if (slot < 0) {
+      slot = id;
+      held_[index] = true;
+    }
+    return slot;
+  }
+
+ private:
+  static std::uint64_t word(const char* from) {
+    std::uint64_t word;
+    std::memcpy(&word, from, sizeof word);
+    return word;
+  }
+  // The first bytes from `from` on, eight at most, as a word; those behind them are shifted out.
+  static std::uint64_t word(const char* from, std::size_t size) {
+    if (size == 0) return 0;
+    const std::size_t others = size < 8 ? 64 - 8 * size : 0;
+    return std::endian::native == std::endian::little ? word(from) << others : word(from) >> others;
+  }
+  struct Words {
+    std::uint64_t first, second;
+    bool operator==(const Words&) const = default;
+  };
+  static Words words(std::string_view bytes) {  // the first sixteen bytes
+    return {word(bytes.data(), bytes.size()), word(bytes.data() + 8, bytes.size() < 8 ? 0 : bytes.size() - 8)};
+  }
+
+  static std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    return hash ^ hash >> 32;
+  }
+  static std::uint64_t hash(std::string_view bytes) {
+    const Words head = words(bytes);
+    std::uint64_t hashed = mix(mix(bytes.size(), head.first), head.second);
+    for (std::size_t at = 16; at < bytes.size(); at += 8) hashed = mix(hashed, word(bytes.data() + at, bytes.size() - at));
+    return hashed * 0xD6E8FEB86659FD93u;  // the best mixed bits are the highest
+  }
+  static bool equal(std::string_view a, std::string_view b) {
+    return a.size() == b.size() && words(a) == words(b) && (a.size() <= 16 || a.substr(16) == b.substr(16));
+  }
+
+  std::size_t find_slot(std::string_view bytes) const {
+    std::size_t index = static_cast<std::size_t>(hash(bytes) >> shift_);
+    while (slots_[index] >= 0 && !equal(pieces_[static_cast<std::size_t>(slots_[index])], bytes)) index = (index + 1) & (slots_.size() - 1);
+    return index;
+  }
+
+  const Strings& pieces_;
+  std::vector<std::int32_t> slots_;  // -1: an empty slot
+  int shift_;
+  std::vector<bool> held_;  // by id: whether it is in a slot
+};
+
+}  // namespace diecast
+
 // ---- diecast/tokens/scan.hpp
 // The small parts of which the pre-tokenizers are made. Each looks at a text from a position on and gives the end of what it matches;
 // it moves forward only and keeps no state, so that the time is linear and the stack does not grow with the text.
@@ -11762,12 +12042,17 @@ namespace diecast {
 
 class Vocabulary {
  public:
-  explicit Vocabulary(const TokenizerTables& tables) : pieces_(tables.pieces), control_(tables.pieces.size()) {
-    if (pieces_.empty()) throw Error("the tokenizer has no pieces");
-    if (pieces_.size() > static_cast<std::size_t>((std::numeric_limits<int>::max)())) throw Error("the tokenizer has more than 2^31 pieces");
-    if (!tables.kinds.empty() && tables.kinds.size() != pieces_.size()) {
-      throw Error("the tokenizer has " + std::to_string(pieces_.size()) + " pieces, but " + std::to_string(tables.kinds.size()) + " token types");
+  explicit Vocabulary(const TokenizerTables& tables) : control_(tables.pieces.size()) {
+    const std::size_t count = tables.pieces.size();
+    if (count == 0) throw Error("the tokenizer has no pieces");
+    if (count > static_cast<std::size_t>((std::numeric_limits<int>::max)())) throw Error("the tokenizer has more than 2^31 pieces");
+    if (!tables.kinds.empty() && tables.kinds.size() != count) {
+      throw Error("the tokenizer has " + std::to_string(count) + " pieces, but " + std::to_string(tables.kinds.size()) + " token types");
     }
+    std::size_t bytes = 0;
+    for (const std::string& piece : tables.pieces) bytes += piece.size();
+    pieces_.reserve(count, bytes);
+    for (const std::string& piece : tables.pieces) pieces_.append(piece);
     for (std::size_t id = 0; id < tables.kinds.size(); ++id) control_[id] = tables.kinds[id] == TokenKind::control;
     for (const AddedToken& token : tables.added) {
       check_id("the added token \"" + token.content + "\"", token.id);
@@ -11780,20 +12065,22 @@ class Vocabulary {
   }
 
   int size() const { return static_cast<int>(pieces_.size()); }
-  const std::string& piece(int id) const { return pieces_[index(id)]; }
+  std::string_view piece(int id) const { return pieces_[index(id)]; }
   bool is_control(int id) const { return control_[index(id)]; }
 
+  std::size_t bytes() const { return pieces_.bytes(); }  // of all pieces as they are spelled
+
   std::size_t index(int id) const {
-    check_id("a token", id);
+    if (id < 0 || id >= size()) check_id("a token", id);
     return static_cast<std::size_t>(id);
   }
 
  private:
-  void check_id(const std::string& what, int id) const {
-    if (id < 0 || id >= size()) throw Error(what + " has the id " + std::to_string(id) + ", but ids go from 0 to " + std::to_string(size() - 1));
+  void check_id(std::string_view what, int id) const {
+    if (id < 0 || id >= size()) throw Error(std::string(what) + " has the id " + std::to_string(id) + ", but ids go from 0 to " + std::to_string(size() - 1));
   }
 
-  std::vector<std::string> pieces_;
+  Strings pieces_;
   std::vector<bool> control_;
 };
 
@@ -11815,6 +12102,7 @@ class ByteLevelBpe final : public Tokenizer {
         ignore_merges_(tables.ignore_merges),
         first_(tokens_where(tables.added, false)),
         second_(tokens_where(tables.added, true)),
+        ids_(bytes_, tables.pieces.size()),
         merges_(tables.merges.size()) {
     read_pieces(tables);
     read_merges(tables.merges);
@@ -11881,7 +12169,7 @@ class ByteLevelBpe final : public Tokenizer {
       const std::string_view text = std::string_view(prompt.text).substr(segment.range.begin, segment.range.end - segment.range.begin);
       pre_tokenizer_.split(text, [&](std::string_view piece) {
         if (ignore_merges_) {
-          if (const auto whole = ids_.find(piece); whole != ids_.end()) return ids.push_back(whole->second);
+          if (const std::int32_t whole = ids_.find(piece); whole >= 0) return ids.push_back(whole);
         }
         word.clear();
         for (const char byte : piece) {
@@ -11894,29 +12182,31 @@ class ByteLevelBpe final : public Tokenizer {
   }
 
   void read_pieces(const TokenizerTables& tables) {
-    std::vector<bool> added(tables.pieces.size());
-    for (const AddedToken& token : tables.added) added[static_cast<std::size_t>(token.id)] = true;
-    bytes_.resize(tables.pieces.size());
-    for (std::size_t id = 0; id < bytes_.size(); ++id) {
-      if (vocabulary_.is_control(static_cast<int>(id))) continue;
-      auto spelled = added[id] ? std::nullopt : bytes_of_piece(tables.pieces[id]);
-      bytes_[id] = spelled ? std::move(*spelled) : tables.pieces[id];
-    }
+    std::vector<const AddedToken*> added;
+    std::size_t room = vocabulary_.bytes();
     for (const AddedToken& token : tables.added) {
-      if (!is_control(token.id)) bytes_[static_cast<std::size_t>(token.id)] = token.content;
+      if (is_control(token.id)) continue;
+      added.push_back(&token);
+      room += token.content.size();
     }
-    ids_.reserve(bytes_.size());
+    std::stable_sort(added.begin(), added.end(), [](const AddedToken* a, const AddedToken* b) { return a->id < b->id; });
+    bytes_.reserve(tables.pieces.size(), room);
     byte_ids_.fill(-1);
-    for (const bool second_turn : {false, true}) {  // an added token is part of a merge only where no ordinary piece is spelled the same
-      for (std::size_t id = 0; id < bytes_.size(); ++id) {
-        if (added[id] != second_turn || bytes_[id].empty()) continue;
-        const auto [known, fresh] = ids_.emplace(bytes_[id], static_cast<int>(id));
-        if (!fresh && !second_turn) {
-          throw Error("the piece \"" + tables.pieces[id] + "\" has two ids: " + std::to_string(known->second) + " and " + std::to_string(id));
+    auto next = added.begin();
+    for (int id = 0; id < size(); ++id) {
+      if (next != added.end() && (*next)->id == id) {
+        while (next + 1 != added.end() && next[1]->id == id) ++next;  // the last that the file names
+        bytes_.append((*next++)->content);
+      } else if (is_control(id)) {
+        bytes_.append({});
+      } else {
+        append_bytes(piece(id));
+        if (const int known = add_id(id); known != id) {
+          throw Error("the piece \"" + tables.pieces[static_cast<std::size_t>(id)] + "\" has two ids: " + std::to_string(known) + " and " + std::to_string(id));
         }
-        if (fresh && bytes_[id].size() == 1) byte_ids_[static_cast<unsigned char>(bytes_[id][0])] = static_cast<std::int32_t>(id);
       }
     }
+    for (const AddedToken* token : added) add_id(token->id);  // part of a merge only where no ordinary piece is spelled the same
     // Real vocabularies lack control characters and bytes that no UTF-8 has; one without plain letters is not byte-level.
     std::string missing;
     for (int byte = 0x20; byte < 0x7F; ++byte) {
@@ -11925,34 +12215,70 @@ class ByteLevelBpe final : public Tokenizer {
     if (!missing.empty()) throw Error("the vocabulary of a byte-level BPE has no pieces for the bytes " + missing);
   }
 
+  // A piece with a character outside the alphabet stands for itself.
+  void append_bytes(std::string_view piece) {
+    bytes_.append(piece.size(), [&](char* out) {
+      const Spelling spelling = read_spelling(piece, 0, out);
+      return spelling.end == piece.size() ? spelling.bytes : piece.copy(out, piece.size());
+    });
+  }
+
+  // The id that its bytes have: this one, or one that had them before.
+  int add_id(int id) {
+    const std::string_view written = bytes(id);
+    if (written.empty()) return id;
+    const int known = ids_.insert(id);
+    if (known == id && written.size() == 1) byte_ids_[static_cast<unsigned char>(written[0])] = id;
+    return known;
+  }
+
   void read_merges(const std::vector<std::string>& merges) {
+    std::string spelled;  // the merge, with a margin
+    std::string bytes;    // of the left piece, then of the right
     std::unordered_set<std::string_view> control;
-    for (int id = 0; id < size(); ++id) {
-      if (is_control(id)) control.insert(piece(id));
-    }
+    std::int32_t last = -1;  // the result of the merge before
     for (std::size_t rank = 0; rank < merges.size(); ++rank) {
-      const std::string_view merge = merges[rank];
-      const std::size_t gap = merge.find(' ');
-      const auto refuse = [&](const std::string& why) { throw Error("merge " + std::to_string(rank) + " (\"" + merges[rank] + "\") " + why); };
-      if (gap == std::string_view::npos || gap == 0 || gap + 1 == merge.size()) refuse("is not two pieces with a space between");
-      const auto left = bytes_of_piece(merge.substr(0, gap));
-      const auto right = bytes_of_piece(merge.substr(gap + 1));
-      if (!left || !right) refuse("has a character outside the byte alphabet");
-      const auto id = [&](const std::string& bytes) -> std::int32_t {
-        const auto known = ids_.find(bytes);
-        return known == ids_.end() ? -1 : known->second;
-      };
-      const Merge entry{id(*left), id(*right), id(*left + *right), static_cast<std::int32_t>(rank)};
-      if (entry.left >= 0 && entry.right >= 0 && entry.result >= 0) {
-        merges_.insert(entry);
-        continue;
+      const std::size_t size = merges[rank].size();
+      if (spelled.size() < size + Strings::margin) {
+        spelled.resize(size * 2 + Strings::margin);
+        bytes.resize(spelled.size());
       }
-      const auto is_marker = [&](std::string_view piece) { return control.contains(piece); };
-      const std::string whole = std::string(merge.substr(0, gap)) + std::string(merge.substr(gap + 1));
-      if (entry.left < 0 && !is_marker(merge.substr(0, gap))) refuse("joins \"" + std::string(merge.substr(0, gap)) + "\", which is no piece");
-      if (entry.right < 0 && !is_marker(merge.substr(gap + 1))) refuse("joins \"" + std::string(merge.substr(gap + 1)) + "\", which is no piece");
-      if (entry.result < 0 && !is_marker(whole)) refuse("makes \"" + whole + "\", which is no piece");
+      merges[rank].copy(spelled.data(), size);
+      const std::string_view merge(spelled.data(), size);
+      const Spelling left = read_spelling(merge, 0, bytes.data());
+      Merge entry;
+      if (left.end < size && merge[left.end] == ' ') {
+        const Spelling right = read_spelling(merge, left.end + 1, bytes.data() + left.bytes);
+        if (right.end == size) {
+          entry.left = ids_.find({bytes.data(), left.bytes});
+          entry.right = ids_.find({bytes.data() + left.bytes, right.bytes});
+          entry.result = last = ids_.find({bytes.data(), left.bytes + right.bytes}, static_cast<std::size_t>(last + 1));
+        }
+      }
+      if (entry.left >= 0 && entry.right >= 0 && entry.result >= 0) merges_.insert(entry);
+      else check_left_out(rank, merge, entry, control);
     }
+  }
+
+  // A merge is left out where one of its three pieces is a control token; any other that could not be read is refused.
+  void check_left_out(std::size_t rank, std::string_view merge, const Merge& found, std::unordered_set<std::string_view>& control) const {
+    const auto refuse = [&](const std::string& why) { throw Error("merge " + std::to_string(rank) + " (\"" + std::string(merge) + "\") " + why); };
+    const std::size_t gap = merge.find(' ');
+    if (gap == std::string_view::npos || gap == 0 || gap + 1 == merge.size()) refuse("is not two pieces with a space between");
+    const std::string left(merge.substr(0, gap));
+    const std::string right(merge.substr(gap + 1));
+    for (const std::string_view half : {merge.substr(0, gap), merge.substr(gap + 1)}) {
+      std::string bytes(half.size() + Strings::margin, ' ');
+      if (read_spelling(half, 0, bytes.data()).end != half.size()) refuse("has a character outside the byte alphabet");
+    }
+    if (control.empty()) {  // the first merge of this kind: hardly any file has one
+      for (int id = 0; id < size(); ++id) {
+        if (is_control(id)) control.insert(piece(id));
+      }
+    }
+    if (found.left < 0 && !control.contains(left)) refuse("joins \"" + left + "\", which is no piece");
+    if (found.right < 0 && !control.contains(right)) refuse("joins \"" + right + "\", which is no piece");
+    if (found.result < 0 && !control.contains(left + right)) refuse("makes \"" + left + right + "\", which is no piece");
   }
 
   Vocabulary vocabulary_;
@@ -11960,8 +12286,8 @@ class ByteLevelBpe final : public Tokenizer {
   PreTokenizer pre_tokenizer_;
   bool ignore_merges_;
   AddedTokens first_, second_;
-  std::vector<std::string> bytes_;                      // by id
-  std::unordered_map<std::string_view, int> ids_;       // by bytes_, without control tokens
+  Strings bytes_;  // by id
+  PieceIds ids_;   // by bytes_, without control tokens
   std::array<std::int32_t, 256> byte_ids_{};
   MergeTable merges_;
 };
@@ -12029,11 +12355,18 @@ inline std::string decode(const Tokenizer& tokenizer, std::span<const int> ids) 
 
 namespace diecast {
 
+namespace detail {
+template <class = void>  // for <diecast/compiled.hpp>, as in chat/chat_template.hpp
+std::shared_ptr<const Tokenizer> make_byte_level_bpe(const TokenizerTables& tables) {
+  return std::make_shared<const ByteLevelBpe>(tables);
+}
+}  // namespace detail
+
 inline std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerTables& tables) {
   if (tables.family == TokenizerTables::Family::sentencepiece) {
     throw Error("the tokenizer is SentencePiece: include <diecast/sentencepiece.hpp> and call make_any_tokenizer");
   }
-  return std::make_shared<const ByteLevelBpe>(tables);
+  return detail::make_byte_level_bpe(tables);
 }
 
 }  // namespace diecast
@@ -12297,6 +12630,76 @@ inline BatchResult prefill(Context& context, const PaddedBatch& padded) {
 
 }  // namespace diecast
 
+// ---- diecast/backend/layer_view.hpp
+// What a layer sees of the sequence, and how it turns Q and K: the same for every backend.
+// Frequencies are computed in double and rounded once, where they are used, so that long contexts lose nothing.
+
+namespace diecast {
+
+// YaRN (Peng et al. 2023) with the bands in whole pairs, as its authors' code and transformers have them.
+inline double yarn_frequency(const YarnScaling& yarn, double theta, int rotary_dim, int pair) {
+  const auto pair_that_turns = [&](double times) {  // as often, within the original context
+    return rotary_dim * std::log(yarn.original_context / (times * 2 * std::numbers::pi)) / (2 * std::log(theta));
+  };
+  const double first = (std::max)(std::floor(pair_that_turns(yarn.beta_fast)), 0.0);
+  double last = (std::min)(std::ceil(pair_that_turns(yarn.beta_slow)), rotary_dim - 1.0);
+  if (last == first) last += 0.001;
+  const double divided = (std::clamp)((pair - first) / (last - first), 0.0, 1.0);
+  const double frequency = std::pow(theta, -2.0 * pair / rotary_dim);
+  return divided * frequency / yarn.factor + (1 - divided) * frequency;
+}
+
+// What the values that turn are stretched by, in Q and in K.
+inline double stretch_of(const Rope& rope) {
+  const auto* yarn = rope.scaling ? std::get_if<YarnScaling>(&*rope.scaling) : nullptr;
+  if (!yarn) return 1;
+  return yarn->attention_factor.value_or(yarn->factor > 1 ? 0.1 * std::log(yarn->factor) + 1 : 1.0);
+}
+
+// Radians a position, for each pair.
+inline std::vector<double> inverse_frequencies(const Rope& rope, int head_dim) {  // [rotary_dim / 2]
+  const int rotary_dim = rope.rotary_dim.value_or(head_dim);
+  std::vector<double> frequencies;
+  for (int pair = 0; pair < rotary_dim / 2; ++pair) {
+    double frequency = std::pow(rope.theta, -2.0 * pair / rotary_dim);
+    if (rope.scaling) {
+      if (const auto* linear = std::get_if<LinearScaling>(&*rope.scaling)) frequency /= linear->factor;
+      if (const auto* yarn = std::get_if<YarnScaling>(&*rope.scaling)) frequency = yarn_frequency(*yarn, rope.theta, rotary_dim, pair);
+      if (const auto* llama3 = std::get_if<Llama3Scaling>(&*rope.scaling)) {
+        // How often this pair turned within the training's context decides: often enough, keep; hardly once, divide; between, blend.
+        const double turns = llama3->original_context * frequency / (2 * std::numbers::pi);
+        const double kept = (turns - llama3->low_freq_factor) / (llama3->high_freq_factor - llama3->low_freq_factor);
+        const double blend = kept < 0 ? 0 : kept > 1 ? 1 : kept;
+        frequency = blend * frequency + (1 - blend) * frequency / llama3->factor;
+      }
+    }
+    frequencies.push_back(frequency);
+  }
+  return frequencies;
+}
+
+// What a layer sees: all positions, or a window of the last ones; and how it turns Q and K.
+struct LayerView {
+  std::optional<int> window;
+  std::vector<double> frequencies;  // empty: no RoPE
+  double stretch = 1;
+};
+
+inline LayerView view_of(const Spec& spec, int layer) {
+  const auto& window = spec.attention.window;
+  const bool windowed = window && !(window->full_every && (layer + 1) % *window->full_every == 0);
+  LayerView view;
+  if (windowed) view.window = window->length;
+  if (const auto* model = std::get_if<Rope>(&spec.position)) {
+    const Rope& rope = windowed && window->rope ? *window->rope : *model;
+    view.frequencies = inverse_frequencies(rope, spec.attention.head_dim);
+    view.stretch = stretch_of(rope);
+  }
+  return view;
+}
+
+}  // namespace diecast
+
 // ---- diecast/sample/options.hpp
 // How a token is chosen: the numbers of one request, and the sentences that refuse impossible ones.
 // Temperature 0 is greedy, and greedy is what nobody asked otherwise gets. Names are those of generation_config.json and OpenAI's API.
@@ -12323,27 +12726,21 @@ struct SamplingOptions {
 
 namespace detail {
 
-inline std::string spell(double value) {  // the shortest decimal that reads back as this value
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-  return std::string(text, end);
-}
-
 inline void check_range(const char* name, double value, double least, double most) {
   if (!(value >= least && value <= most))  // so that NaN fails
-    throw Error(std::string(name) + " is " + spell(value) + " but must lie between " + spell(least) + " and " + spell(most));
+    throw Error(std::string(name) + " is " + text_of(value) + " but must lie between " + text_of(least) + " and " + text_of(most));
 }
 
 }  // namespace detail
 
 inline void check(const SamplingOptions& options) {
   if (!(options.temperature >= 0 && std::isfinite(options.temperature)))
-    throw Error("temperature is " + detail::spell(options.temperature) + " but must be 0 or a positive number");
+    throw Error("temperature is " + text_of(options.temperature) + " but must be 0 or a positive number");
   if (options.top_k < -1) throw Error("top_k is " + std::to_string(options.top_k) + " but must be positive, or 0 or -1 to switch it off");
   detail::check_range("top_p", options.top_p, 0, 1);
   detail::check_range("min_p", options.min_p, 0, 1);
   if (!(options.repetition_penalty > 0 && std::isfinite(options.repetition_penalty)))
-    throw Error("repetition_penalty is " + detail::spell(options.repetition_penalty) + " but must be a positive number");
+    throw Error("repetition_penalty is " + text_of(options.repetition_penalty) + " but must be a positive number");
   detail::check_range("presence_penalty", options.presence_penalty, -2, 2);
   detail::check_range("frequency_penalty", options.frequency_penalty, -2, 2);
 }
@@ -12370,7 +12767,7 @@ inline SamplingOptions resolve(const SamplingChoice& user, const GenerationDefau
   const bool user_samples = user.temperature || user.top_k || user.top_p || user.min_p;
   const bool file_samples = file.do_sample.value_or(file.temperature || file.top_k || file.top_p || file.min_p);
   if (user.greedy && user.temperature.value_or(0) != 0)
-    throw Error("greedy and temperature " + detail::spell(*user.temperature) + " exclude each other");
+    throw Error("greedy and temperature " + text_of(*user.temperature) + " exclude each other");
 
   SamplingOptions options;
   options.temperature = user.greedy                    ? 0
@@ -12683,7 +13080,7 @@ class Sampler {
     if (options.penalises()) history_.prompt(prompt);
   }
 
-  // The next token of the answer, given the model's logits [vocab].
+  // The next token of the answer, given the model's logits [vocab]. NaN or infinity among them blames the model file: its user can get a whole one.
   int sample(std::span<const float> logits) {
     auto row = logits.first((std::min)(logits.size(), static_cast<std::size_t>(vocabulary_)));
     int best = likeliest(row);
@@ -12719,9 +13116,9 @@ class Sampler {
     if (!numbers) {
       const auto wrong = std::find_if_not(row.begin(), row.end(), [](float z) { return z < infinity; });
       throw Error("the logits of step " + std::to_string(step_) + " hold " + (*wrong == infinity ? "infinity" : "NaN") + " at id " +
-                      std::to_string(wrong - row.begin()), Blame::program);
+                  std::to_string(wrong - row.begin()) + ": the weights in the model file are damaged");
     }
-    if (best < 0) throw Error("the logits of step " + std::to_string(step_) + " leave no token that can be drawn", Blame::program);
+    if (best < 0) throw Error("the logits of step " + std::to_string(step_) + " leave no token that can be drawn: the weights in the model file are damaged");
     return best;
   }
 
@@ -13079,44 +13476,10 @@ class Session {
     return ids;
   }
 
-  // Fills the answer; returns the mean time of the tokens after the first, in nanoseconds.
-  std::optional<double> run(const Turn& turn, Answer& answer) {
-    StopStrings stops(turn.request.stop);
-    Sampler sampler(turn.request.sampling, vocabulary(), answer.prompt_ids, turn.request.choice);
-    StreamDecoder decoder(*tokenizer_);
-    const int room = (std::min)(turn.request.max_tokens, context_tokens_ - answer.usage.prompt_tokens);
-
-    turn.stages.stage("prefill");
-    answer.finish_reason = FinishReason::length;
-    if (room == 0) return {};
-    answer.usage.cached_tokens = keep_common(answer.prompt_ids);
-    std::optional<Logits> logits = prefill(turn, answer.prompt_ids);
-    std::int64_t first_token = 0, last_token = 0;
-    bool seen = false;  // whether the time to the first token is over
-
-    for (int index = 0; logits; ++index) {
-      if (index == 0) turn.stages.stage("sample");
-      const int id = choose(turn, sampler, logits->row(0), answer);
-      if (index == 0) turn.stages.stage("send");
-      const bool ends = std::find(eos_.begin(), eos_.end(), id) != eos_.end();
-      const bool full = index + 1 == room;
-      std::string text = ends ? std::string() : stops.push(decoder.next(id));
-      if ((ends || full) && !stops.stopped()) text += stops.push(decoder.finish());
-      if (ends || full) text += stops.finish();
-      if (ends || stops.stopped()) answer.finish_reason = FinishReason::stop;
-      deliver(turn, index, id, text, answer);
-
-      last_token = turn.stages.now();
-      if (index == 0) first_token = last_token;
-      if (ends || full || stops.stopped()) break;
-      seen = seen || (turn.on_piece && !text.empty());
-      if (seen) turn.stages.stage("decode", index + 1);
-      logits = decode(turn, id);
-    }
-    if (!logits) answer.finish_reason = FinishReason::cancelled;
-    if (answer.ids.size() < 2) return {};
-    return static_cast<double>(last_token - first_token) / static_cast<double>(answer.ids.size() - 1);
-  }
+  // Fills the answer; returns the mean time of the tokens after the first, in nanoseconds. A template for <diecast/compiled.hpp>, as in
+  // chat/chat_template.hpp.
+  template <class = void>
+  std::optional<double> run(const Turn& turn, Answer& answer);
 
   // Cuts the cache to what it has in common with these ids; the last one is always computed, for its logits are needed.
   // Rows that a failure left half done lie behind cached_ and go too.
@@ -13179,6 +13542,45 @@ class Session {
   std::vector<int> cached_;
   std::vector<Row> rows_;
 };
+
+template <class>
+std::optional<double> Session::run(const Turn& turn, Answer& answer) {
+  StopStrings stops(turn.request.stop);
+  Sampler sampler(turn.request.sampling, vocabulary(), answer.prompt_ids, turn.request.choice);
+  StreamDecoder decoder(*tokenizer_);
+  const int room = (std::min)(turn.request.max_tokens, context_tokens_ - answer.usage.prompt_tokens);
+
+  turn.stages.stage("prefill");
+  answer.finish_reason = FinishReason::length;
+  if (room == 0) return {};
+  answer.usage.cached_tokens = keep_common(answer.prompt_ids);
+  std::optional<Logits> logits = prefill(turn, answer.prompt_ids);
+  std::int64_t first_token = 0, last_token = 0;
+  bool seen = false;  // whether the time to the first token is over
+
+  for (int index = 0; logits; ++index) {
+    if (index == 0) turn.stages.stage("sample");
+    const int id = choose(turn, sampler, logits->row(0), answer);
+    if (index == 0) turn.stages.stage("send");
+    const bool ends = std::find(eos_.begin(), eos_.end(), id) != eos_.end();
+    const bool full = index + 1 == room;
+    std::string text = ends ? std::string() : stops.push(decoder.next(id));
+    if ((ends || full) && !stops.stopped()) text += stops.push(decoder.finish());
+    if (ends || full) text += stops.finish();
+    if (ends || stops.stopped()) answer.finish_reason = FinishReason::stop;
+    deliver(turn, index, id, text, answer);
+
+    last_token = turn.stages.now();
+    if (index == 0) first_token = last_token;
+    if (ends || full || stops.stopped()) break;
+    seen = seen || (turn.on_piece && !text.empty());
+    if (seen) turn.stages.stage("decode", index + 1);
+    logits = decode(turn, id);
+  }
+  if (!logits) answer.finish_reason = FinishReason::cancelled;
+  if (answer.ids.size() < 2) return {};
+  return static_cast<double>(last_token - first_token) / static_cast<double>(answer.ids.size() - 1);
+}
 
 }  // namespace diecast
 

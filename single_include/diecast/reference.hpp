@@ -110,7 +110,26 @@ class Workers {
 // One row at a time because a matrix product of several rows rounds differently from that of one: here a token's numbers are the
 // same bits whatever stands beside it. Blocks of W's rows are visited by all tokens while they are in the processor's cache.
 
-namespace diecast::reference {
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::reference::inline DIECAST_ISA {
 
 template <class Real>
 using Vector = Eigen::Matrix<Real, Eigen::Dynamic, 1>;
@@ -181,12 +200,33 @@ Matrix<Real> multiply(const Matrix<Real>& x, const Linear<Real>& linear, Workers
   return multiply(x, linear.weight, linear.bias, workers);
 }
 
-}  // namespace diecast::reference
+}  // namespace diecast::reference::inline DIECAST_ISA
+
+#undef DIECAST_ISA
 
 // ---- diecast/reference/attention.hpp
 // Softmax attention of one query head over the keys and values that the cache holds for its sequence.
 
-namespace diecast::reference {
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::reference::inline DIECAST_ISA {
 
 // Scores to weights that add up to 1. The greatest score is subtracted first, so nothing overflows; a score of minus infinity is masked.
 // Where every score is masked, every weight is 0.
@@ -229,12 +269,33 @@ Vector<Real> attend(const Vector<Real>& query, int positions, const AttentionNum
   return out;
 }
 
-}  // namespace diecast::reference
+}  // namespace diecast::reference::inline DIECAST_ISA
+
+#undef DIECAST_ISA
 
 // ---- diecast/reference/mlp.hpp
 // The activations of the MLP, and the MLP itself.
 
-namespace diecast::reference {
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::reference::inline DIECAST_ISA {
 
 template <class Real>
 Real activate(Activation activation, Real x) {
@@ -269,12 +330,33 @@ Matrix<Real> mlp(const Mlp& spec, const MlpWeights<Real>& weights, const Matrix<
   return multiply(inner, weights.down, workers);
 }
 
-}  // namespace diecast::reference
+}  // namespace diecast::reference::inline DIECAST_ISA
+
+#undef DIECAST_ISA
 
 // ---- diecast/reference/norm.hpp
 // RMSNorm (Zhang and Sennrich 2019) and LayerNorm (Ba et al. 2016) over the values of one token.
 
-namespace diecast::reference {
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::reference::inline DIECAST_ISA {
 
 template <class Real>
 struct NormFactors {
@@ -316,55 +398,34 @@ Matrix<Real> normalise(const Norm& norm, const NormFactors<Real>& factors, const
   return y;
 }
 
-}  // namespace diecast::reference
+}  // namespace diecast::reference::inline DIECAST_ISA
+
+#undef DIECAST_ISA
 
 // ---- diecast/reference/rope.hpp
 // Rotary positions (Su et al. 2021): pair i of a head, the values i and i + rotary_dim/2, turns by position * inv_freq[i].
-// Frequencies and angles are computed in double and rounded once, so that long contexts lose nothing.
+// Angles are computed in double and rounded once (backend/layer_view.hpp has the frequencies).
 
-namespace diecast::reference {
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
 
-// YaRN (Peng et al. 2023) with the bands in whole pairs, as its authors' code and transformers have them.
-inline double yarn_frequency(const YarnScaling& yarn, double theta, int rotary_dim, int pair) {
-  const auto pair_that_turns = [&](double times) {  // as often, within the original context
-    return rotary_dim * std::log(yarn.original_context / (times * 2 * std::numbers::pi)) / (2 * std::log(theta));
-  };
-  const double first = (std::max)(std::floor(pair_that_turns(yarn.beta_fast)), 0.0);
-  double last = (std::min)(std::ceil(pair_that_turns(yarn.beta_slow)), rotary_dim - 1.0);
-  if (last == first) last += 0.001;
-  const double divided = (std::clamp)((pair - first) / (last - first), 0.0, 1.0);
-  const double frequency = std::pow(theta, -2.0 * pair / rotary_dim);
-  return divided * frequency / yarn.factor + (1 - divided) * frequency;
-}
-
-// What the values that turn are stretched by, in Q and in K.
-inline double stretch_of(const Rope& rope) {
-  const auto* yarn = rope.scaling ? std::get_if<YarnScaling>(&*rope.scaling) : nullptr;
-  if (!yarn) return 1;
-  return yarn->attention_factor.value_or(yarn->factor > 1 ? 0.1 * std::log(yarn->factor) + 1 : 1.0);
-}
-
-// Radians a position, for each pair.
-inline std::vector<double> inverse_frequencies(const Rope& rope, int head_dim) {  // [rotary_dim / 2]
-  const int rotary_dim = rope.rotary_dim.value_or(head_dim);
-  std::vector<double> frequencies;
-  for (int pair = 0; pair < rotary_dim / 2; ++pair) {
-    double frequency = std::pow(rope.theta, -2.0 * pair / rotary_dim);
-    if (rope.scaling) {
-      if (const auto* linear = std::get_if<LinearScaling>(&*rope.scaling)) frequency /= linear->factor;
-      if (const auto* yarn = std::get_if<YarnScaling>(&*rope.scaling)) frequency = yarn_frequency(*yarn, rope.theta, rotary_dim, pair);
-      if (const auto* llama3 = std::get_if<Llama3Scaling>(&*rope.scaling)) {
-        // How often this pair turned within the training's context decides: often enough, keep; hardly once, divide; between, blend.
-        const double turns = llama3->original_context * frequency / (2 * std::numbers::pi);
-        const double kept = (turns - llama3->low_freq_factor) / (llama3->high_freq_factor - llama3->low_freq_factor);
-        const double blend = kept < 0 ? 0 : kept > 1 ? 1 : kept;
-        frequency = blend * frequency + (1 - blend) * frequency / llama3->factor;
-      }
-    }
-    frequencies.push_back(frequency);
-  }
-  return frequencies;
-}
+namespace diecast::reference::inline DIECAST_ISA {
 
 // Turns one head in place.
 template <class Real>
@@ -379,14 +440,35 @@ void rotate(Real* head, const std::vector<double>& frequencies, double position,
   }
 }
 
-}  // namespace diecast::reference
+}  // namespace diecast::reference::inline DIECAST_ISA
+
+#undef DIECAST_ISA
 
 // ---- diecast/reference/reference.hpp
 // The reference backend: steps 3-5 in Eigen, in float or double, written to be read. It is the explanation of the model and the oracle
 // of every other backend. All extents are run-time values, so it runs any file whose architecture the spec can say.
 // A sequence's logits are the same bits alone or in any batch, prefilled at once, in chunks or token by token, on any number of threads.
 
-namespace diecast::reference {
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::reference::inline DIECAST_ISA {
 
 template <class Real>
 struct LayerParameters {
@@ -439,26 +521,6 @@ struct Parameters {
     return p;
   }
 };
-
-// What a layer sees: all positions, or a window of the last ones; and how it turns Q and K.
-struct LayerView {
-  std::optional<int> window;
-  std::vector<double> frequencies;  // empty: no RoPE
-  double stretch = 1;
-};
-
-inline LayerView view_of(const Spec& spec, int layer) {
-  const auto& window = spec.attention.window;
-  const bool windowed = window && !(window->full_every && (layer + 1) % *window->full_every == 0);
-  LayerView view;
-  if (windowed) view.window = window->length;
-  if (const auto* model = std::get_if<Rope>(&spec.position)) {
-    const Rope& rope = windowed && window->rope ? *window->rope : *model;
-    view.frequencies = inverse_frequencies(rope, spec.attention.head_dim);
-    view.stretch = stretch_of(rope);
-  }
-  return view;
-}
 
 template <class Real>
 class ReferenceContext final : public Context {
@@ -613,30 +675,61 @@ class ReferenceContext final : public Context {
   std::vector<float> logits_;
 };
 
-}  // namespace diecast::reference
+// For <diecast/compiled_reference.hpp>, which says that these are compiled elsewhere: hence they are not inline.
+template <class Real>
+std::shared_ptr<const Parameters<Real>> make_parameters(const Spec& spec, const Weights& weights, int threads) {
+  return std::make_shared<const Parameters<Real>>(spec, weights, threads);
+}
+template <class Real>
+std::unique_ptr<Context> open_context(std::shared_ptr<const Parameters<Real>> parameters, int tokens) {
+  return std::make_unique<ReferenceContext<Real>>(std::move(parameters), tokens);
+}
 
-namespace diecast {
+}  // namespace diecast::reference::inline DIECAST_ISA
+
+namespace diecast::inline DIECAST_ISA {
 
 template <class Real>
 class Reference final : public Backend {
  public:
   Reference(const Spec& spec, const Weights& weights, int threads = 1)
-      : parameters_(std::make_shared<reference::Parameters<Real>>(spec, weights, threads)) {}
+      : parameters_(reference::make_parameters<Real>(spec, weights, threads)) {}
 
   std::string_view name() const override { return sizeof(Real) == sizeof(float) ? "reference" : "reference-double"; }
   const Spec& spec() const override { return parameters_->spec; }
-  std::unique_ptr<Context> open(int tokens) const override { return std::make_unique<reference::ReferenceContext<Real>>(parameters_, tokens); }
+  std::unique_ptr<Context> open(int tokens) const override { return reference::open_context<Real>(parameters_, tokens); }
 
  private:
   std::shared_ptr<const reference::Parameters<Real>> parameters_;
 };
 
-}  // namespace diecast
+}  // namespace diecast::inline DIECAST_ISA
+
+#undef DIECAST_ISA
 
 // ---- diecast/reference/load.hpp
 // From a config and a GGUF file to an engine that runs on the reference.
 
-namespace diecast::reference {
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::reference::inline DIECAST_ISA {
 
 // Refuses a file that is not the config's model. threads 0: as many as the machine has.
 template <class Config>
@@ -649,4 +742,6 @@ Engine load(const std::string& gguf, int threads = 0) {
   return Engine(std::move(model), std::move(backend), std::move(tokenizer), compiled<Config>().parsed_template);
 }
 
-}  // namespace diecast::reference
+}  // namespace diecast::reference::inline DIECAST_ISA
+
+#undef DIECAST_ISA

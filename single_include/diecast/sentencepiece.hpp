@@ -313,7 +313,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
   std::string written(int id) const {
-    const std::string& piece = vocabulary_.piece(id);
+    const std::string_view piece = vocabulary_.piece(id);
     if (vocabulary_.is_control(id)) return {};
     const TokenKind kind = kinds_[static_cast<std::size_t>(id)];
     if (kind == TokenKind::unknown) return unknown_surface;
@@ -321,13 +321,13 @@ class SentencePieceTokenizer final : public Tokenizer {
       const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
       const int high = piece.size() == 6 ? digit(piece[3]) : -1;
       const int low = piece.size() == 6 ? digit(piece[4]) : -1;
-      if (high < 0 || low < 0) throw Error("the byte piece \"" + piece + "\" is not spelled like <0x41>");
+      if (high < 0 || low < 0) throw Error("the byte piece \"" + std::string(piece) + "\" is not spelled like <0x41>");
       return std::string(1, static_cast<char>(static_cast<unsigned char>(high * 16 + low)));
     }
     std::string text;
     const std::string_view symbol = space_symbol;
     for (std::size_t at = 0; at < piece.size();) {
-      const bool space = std::string_view(piece).substr(at, symbol.size()) == symbol;
+      const bool space = piece.substr(at, symbol.size()) == symbol;
       text.push_back(space ? ' ' : piece[at]);
       at += space ? symbol.size() : 1;
     }

@@ -30,8 +30,9 @@ void print_tree(const Json& json, int indent) {
 
 int info(const Compiled& compiled, const CommonOptions& common) {
   std::optional<Waiting> waiting("computing digests");
-  const Model model = open_checked(compiled, common);
-  const Identity identity = identity_of(model);
+  const Opened opened = open_checked(compiled, common);
+  const Model& model = opened.model;
+  const Identity identity = opened.packed ? opened.identity : identity_of(model);
   waiting.reset();
   Json json;
   json["name"] = compiled.name;
@@ -43,7 +44,7 @@ int info(const Compiled& compiled, const CommonOptions& common) {
                      {"generation", identity.generation}};
   json["model_file"] = model.path;
   json["isa"] = common.cpu.isa;
-  json["memory_bytes"] = memory_bytes(common, model);
+  json["memory_bytes"] = memory_bytes(common, opened);
   if (common.json) put(line_of(json));
   else print_tree(json, 0);
   return 0;

@@ -69,7 +69,8 @@ void add_common(CLI::App& command, CommonOptions& options) {
   command.add_option("--cache-type", options.cache_type, "type of the KV cache: f16, bf16 or f32 with cpu (default f16); f32 with reference, f64 with reference-double");
   command.add_option("--precision", options.precision, "bits of the activations in the cpu backend's integer products: fast (8), balanced (15 before Q/K/V and down), exact (15)")
       ->capture_default_str();
-  command.add_flag("--json", options.json, "print one JSON object");
+  command.add_flag("--json", options.json,
+                   "print one JSON object when all is done (run: timing_ms.ttft, the time to the first byte, is then that of the whole answer)");
 }
 
 void add_generation(CLI::App& command, RunOptions& options) {
@@ -144,6 +145,12 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
     status = info(compiled, common);
   });
 
+  CLI::App* pack_command = app.add_subcommand("pack", "write the model as this engine runs it: a file that starts faster");
+  std::string packed;
+  pack_command->add_option("output", packed, "the engine file")->required();
+  add_common(*pack_command, common);
+  pack_command->callback([&] { status = pack(compiled, common, packed); });
+
   CLI::App* verify_command = app.add_subcommand("verify", "the reference in float against double on this model: errors beside their bounds");
   add_common(*verify_command, common);
   verify_command->callback([&] {
@@ -153,7 +160,7 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
 
   const auto known = app.get_subcommands([&](const CLI::App* command) { return argc > 1 && command->get_name() == argv[1]; });
   if (argc > 1 && argv[1][0] != '-' && known.empty())
-    throw Error(fmt::format("there is no command '{}': this engine has run, chat, tokens, logits, info and verify", argv[1]));
+    throw Error(fmt::format("there is no command '{}': this engine has run, chat, tokens, logits, info, pack and verify", argv[1]));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

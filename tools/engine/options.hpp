@@ -19,7 +19,7 @@ struct CommonOptions {
   int threads = 0;                   // 0: as many as the machine has
   std::optional<int> context;
   std::string cache_type;            // empty: the backend's own
-  std::string precision = "balanced";
+  std::string precision = "exact";
   bool json = false;
 };
 
@@ -51,6 +51,7 @@ int chat(const Compiled&, const CommonOptions&, const RunOptions&);
 int tokens(const Compiled&, const CommonOptions&, const TokensOptions&);
 int logits(const Compiled&, const CommonOptions&, const LogitsOptions&);
 int info(const Compiled&, const CommonOptions&);
+int pack(const Compiled&, const CommonOptions&, const std::string& output);
 int verify(const Compiled&, const CommonOptions&);
 
 }  // namespace diecast::shell

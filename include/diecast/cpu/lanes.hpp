@@ -2,17 +2,13 @@
 // file: AVX-512 with VNNI, AVX2 with FMA, and plain C++. A kernel is written once; sums are taken in the same order on all of them.
 #pragma once
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
-#include <diecast/cpu/lanes_avx512.hpp>
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
-#include <diecast/cpu/lanes_avx2.hpp>
-#else
-#include <diecast/cpu/lanes_portable.hpp>
-#endif
-
 #include <cstddef>
 #include <type_traits>
 #include <utility>
+
+#include <diecast/cpu/lanes_avx2.hpp>
+#include <diecast/cpu/lanes_avx512.hpp>
+#include <diecast/cpu/lanes_portable.hpp>
 
 #include <diecast/isa_begin.hpp>
 

@@ -1,12 +1,15 @@
 // Sixteen lanes on AVX2 with FMA and F16C: two registers each.
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstddef>
 #include <cstdint>
 
+#include <diecast/cpu/intrinsics.hpp>
+
 #include <diecast/isa_begin.hpp>
+
+#if !(defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)) && defined(__AVX2__) && \
+    defined(__FMA__) && defined(__F16C__)
 
 namespace diecast::cpu::inline DIECAST_ISA {
 
@@ -180,5 +183,7 @@ Ints dot(Ints acc, Bytes weights, Quad numbers) {
 inline void prefetch(const std::byte* at) { _mm_prefetch(reinterpret_cast<const char*>(at), _MM_HINT_T1); }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
+
+#endif
 
 #include <diecast/isa_end.hpp>

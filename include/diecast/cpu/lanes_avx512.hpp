@@ -1,21 +1,14 @@
 // Sixteen lanes on AVX-512 with VNNI: one register each.
 #pragma once
 
-// g++ 12 takes the undefined operands of its own intrinsics for mistakes (its bug 105593).
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-
 #include <cstddef>
 #include <cstdint>
 
+#include <diecast/cpu/intrinsics.hpp>
+
 #include <diecast/isa_begin.hpp>
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
 
 namespace diecast::cpu::inline DIECAST_ISA {
 
@@ -69,6 +62,8 @@ inline float sum(Floats a) {
 inline float greatest(Floats a) { return _mm512_reduce_max_ps(a.v); }
 
 inline Ints zero_ints() { return {_mm512_setzero_si512()}; }
+inline Ints load_ints(const std::int32_t* at) { return {_mm512_loadu_si512(at)}; }
+inline void store_bytes(std::uint8_t* to, Bytes a) { _mm512_storeu_si512(to, a.v); }
 inline Ints broadcast_int(std::int32_t x) { return {_mm512_set1_epi32(x)}; }
 inline Floats to_floats(Ints a) { return {_mm512_cvtepi32_ps(a.v)}; }
 inline Ints as_ints(Floats a) { return {_mm512_castps_si512(a.v)}; }
@@ -124,5 +119,7 @@ Ints dot(Ints acc, Bytes weights, Quad numbers) { return {_mm512_dpbusd_epi32(ac
 inline void prefetch(const std::byte* at) { _mm_prefetch(reinterpret_cast<const char*>(at), _MM_HINT_T1); }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
+
+#endif
 
 #include <diecast/isa_end.hpp>

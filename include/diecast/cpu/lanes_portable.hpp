@@ -11,6 +11,8 @@
 
 #include <diecast/isa_begin.hpp>
 
+#if !(defined(__AVX2__) && defined(__FMA__) && defined(__F16C__))
+
 namespace diecast::cpu::inline DIECAST_ISA {
 
 struct Floats {
@@ -151,5 +153,7 @@ Ints dot(Ints acc, const Bytes& weights, const Quad& numbers) {
 inline void prefetch(const std::byte* at) { __builtin_prefetch(at, 0, 2); }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
+
+#endif
 
 #include <diecast/isa_end.hpp>

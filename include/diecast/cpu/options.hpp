@@ -40,7 +40,7 @@ constexpr std::optional<Precision> precision_of(std::string_view name) {
 struct Options {
   int threads = 1;
   CacheType cache = CacheType::f16;
-  Precision precision = Precision::balanced;
+  Precision precision = Precision::exact;
 };
 
 // Bytes of keys and values for a context of this many tokens; values are padded to 16 a head.

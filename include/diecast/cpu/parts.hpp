@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -91,8 +93,9 @@ inline std::size_t vector_bytes(const Tensor& tensor) { return (static_cast<std:
 struct PackedModel {
   Spec spec{};
   Parts parts;
-  Arena arena;
-  std::size_t bytes = 0;
+  std::vector<Format> vector_formats;  // that the vectors had in their file, in the order of each_part
+  std::span<const std::byte> bytes;    // all of the parts
+  std::shared_ptr<const void> owner;   // of the bytes: an arena, or the mapping of an engine file
 
   bool integers() const {  // whether any product needs integer activations
     const auto whole = [](const LinearPart& part) { return part.matrix.rows > 0 && form_of(part.matrix.format).integers; };
@@ -136,17 +139,21 @@ inline PackedModel pack(const Spec& spec, const Weights& weights, int threads) {
         part = detail::shape_of(tensor);
         place(tensor, part.bytes(), false);
       },
-      [&](const Tensor& tensor, const float*&) { place(tensor, detail::vector_bytes(tensor), true); });
-  model.arena = Arena(end);
-  model.bytes = end;
+      [&](const Tensor& tensor, const float*&) {
+        model.vector_formats.push_back(tensor.format);
+        place(tensor, detail::vector_bytes(tensor), true);
+      });
+  const auto arena = std::make_shared<const Arena>(end);
+  model.bytes = {arena->data(), end};
+  model.owner = arena;
   std::size_t next = 0;
   detail::each_part(
-      weights, model.parts, [&](const Tensor&, PackedMatrix& part) { part.data = model.arena.data() + jobs[next++].at; },
-      [&](const Tensor&, const float*& part) { part = reinterpret_cast<const float*>(model.arena.data() + jobs[next++].at); });
+      weights, model.parts, [&](const Tensor&, PackedMatrix& part) { part.data = arena->data() + jobs[next++].at; },
+      [&](const Tensor&, const float*& part) { part = reinterpret_cast<const float*>(arena->data() + jobs[next++].at); });
 
   const auto fill = [&](int thread) {
     for (const Job& job : jobs) {
-      std::byte* const to = model.arena.data() + job.at;
+      std::byte* const to = arena->data() + job.at;
       if (job.vector) {
         if (thread == 0) decode_tensor(*job.tensor, {reinterpret_cast<float*>(to), static_cast<std::size_t>(job.tensor->cols)});
         continue;

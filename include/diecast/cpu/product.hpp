@@ -3,21 +3,32 @@
 // Floats take four sums, of the columns 0, 4, 8, ...; 1, 5, 9, ... and so on, and ((0) + (1)) + ((2) + (3)) in the end.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include <diecast/cpu/ahead.hpp>
 #include <diecast/cpu/form.hpp>
 #include <diecast/cpu/lanes.hpp>
 #include <diecast/cpu/pack.hpp>
 #include <diecast/cpu/quantise.hpp>
+#include <diecast/cpu/tiles.hpp>
 
 #include <diecast/isa_begin.hpp>
 
 namespace diecast::cpu::inline DIECAST_ISA {
 
-inline constexpr int run_time = 0;  // an extent that is not known to the compiler
+inline constexpr int run_time = 0;    // an extent that is not known to the compiler
+inline constexpr int least_tile = 6;  // tokens from which on a tile of sixteen costs less than they do one by one
+
+// Where a product's outputs go: out[token * stride + row].
+struct Output {
+  float* values{};
+  std::size_t stride{};
+};
 
 namespace detail {
 
@@ -116,6 +127,137 @@ template <Format format, int Cols, int Tokens, bool wide>
   unrolled<Tokens>([&](auto t) { out[t] = f[t]; });
 }
 
+#if defined(__AMX_INT8__)
+// All integers of a panel as whole bytes, a quad of each row in a vector: [cols / 4][64].
+template <Format format>
+[[gnu::flatten]] void unpack_panel(const std::byte* panel, int cols, std::uint8_t* to) {
+  constexpr Form form = form_of(format);
+  for (int block = 0; block < cols / block_columns; ++block) {
+    const auto* const at = reinterpret_cast<const std::uint8_t*>(panel) + static_cast<std::size_t>(block) * static_cast<std::size_t>(form.block_bytes());
+    unrolled<8>([&](auto quad) { store_bytes(to + 512 * static_cast<std::size_t>(block) + 64 * quad, quad_of<form.bits, quad>(at)); });
+  }
+}
+
+// integer_panel for sixteen tokens, by tiles. unpacked: the panel's integers as bytes; integers, lower: the tokens', one [16][group] after another.
+template <Format format, bool wide>
+[[gnu::flatten]] void tile_panel(const std::byte* panel, const std::uint8_t* unpacked, const std::int8_t* integers, const std::int8_t* lower, const Activations& x,
+                                 int first, Floats (&out)[16]) {
+  constexpr Form form = form_of(format);
+  constexpr std::size_t groups = 32 / form.group;
+  const int cols = x.cols, blocks = cols / block_columns;
+  const std::byte* const scales = panel + form.weight_bytes(cols);
+  const auto from = static_cast<std::size_t>(first), a_row = static_cast<std::size_t>(blocks);
+  const float* const token_scales = x.scales + from * a_row;
+  const float* const token_sums = x.sums + from * a_row;
+  const std::int32_t* const offsets = (form.group == 16 ? x.offsets16 : x.offsets) + from * a_row * groups;
+  alignas(64) std::int32_t sums[2][2][16 * 16];  // of every other group; of wide tokens the upper and the lower plane's
+  const auto multiply = [&](std::size_t b, auto group, auto set) {
+    const std::size_t at = 16 * (b * block_columns + group * form.group);
+    if constexpr (wide) multiply_wide_tiles(integers + at, lower + at, form.group, unpacked + at, sums[set][0], sums[set][1]);
+    else multiply_tiles<static_cast<int>(set())>(integers + at, form.group, unpacked + at, sums[set][0]);
+  };
+  Floats f[16];
+  for (Floats& one : f) one = broadcast(0.0F);
+  const auto finish = [&](std::size_t b, auto set) {
+    const BlockScale<form> of(scales, static_cast<int>(b));
+    unrolled<groups>([&](auto group) {
+      constexpr std::size_t from_set = groups == 1 ? set() : group();
+      unrolled<16>([&](auto t) {
+        Ints acc = load_ints(sums[from_set][0] + 16 * t);
+        if constexpr (wide) acc = shift_left<7>(acc) + load_ints(sums[from_set][1] + 16 * t);
+        if constexpr (form.zero != 0) acc = acc + shift_right<shift_of(form.zero)>(broadcast_int(offsets[(t * a_row + b) * groups + group]));
+        f[t] = fma(of.scale[group] * broadcast(token_scales[t * a_row + b]), to_floats(acc), f[t]);
+      });
+    });
+    if constexpr (form.minimum) unrolled<16>([&](auto t) { f[t] = fma(of.minimum, broadcast(token_sums[t * a_row + b]), f[t]); });
+  };
+  using Even = std::integral_constant<std::size_t, 0>;
+  using Odd = std::integral_constant<std::size_t, 1>;
+  std::size_t b = 0;
+  if constexpr (groups == 1) {
+    for (; b + 2 <= a_row; b += 2) {
+      multiply(b, Even(), Even());
+      multiply(b + 1, Even(), Odd());
+      finish(b, Even());
+      finish(b + 1, Odd());
+    }
+    if (b < a_row) {
+      multiply(b, Even(), Even());
+      finish(b, Even());
+    }
+  } else {
+    for (; b < a_row; ++b) {
+      multiply(b, Even(), Even());
+      multiply(b, Odd(), Odd());
+      finish(b, Even());
+    }
+  }
+  unrolled<16>([&](auto t) { out[t] = f[t]; });
+}
+#endif
+
+#if defined(__AMX_INT8__)
+// The tokens' integers as tiles lie: sixteen tokens' columns of a group together, group after group.
+inline void lay_tiles(const std::int8_t* from, int tokens, int cols, int group, std::int8_t* to) {
+  for (int first = 0; first < tokens; first += 16)
+    for (int column = 0; column < cols; column += group)
+      for (int t = 0; t < 16; ++t, to += group)
+        std::memcpy(to, from + static_cast<std::size_t>(first + t) * static_cast<std::size_t>(cols) + column, static_cast<std::size_t>(group));
+}
+
+// Memory of this thread, 64-byte aligned.
+template <class T>
+T* scratch(std::vector<T>& memory, std::size_t size) {
+  memory.resize((std::max)(memory.size(), size + 64));
+  return memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64;
+}
+
+// Tokens in sixteens; the last tile may hold fewer, and reads rows behind them that belong to nobody. Two panels at a time, while the tokens' bytes
+// are in the first cache.
+template <Format format>
+void product_by_tiles(const PackedMatrix& matrix, const float* bias, const Activations& x, int tokens, int first_panel, int last_panel, Output out, Ahead& ahead) {
+  constexpr Form form = form_of(format);
+  constexpr int together = 2;
+  const int cols = matrix.cols;
+  const std::size_t unpacked_bytes = 16 * static_cast<std::size_t>(cols), all_tokens = static_cast<std::size_t>(round_up(tokens, 16)) * static_cast<std::size_t>(cols);
+  thread_local std::vector<std::uint8_t> weights_memory;
+  thread_local std::vector<std::int8_t> tokens_memory;
+  std::uint8_t* const weights = scratch(weights_memory, together * unpacked_bytes);
+  std::int8_t* const integers = scratch(tokens_memory, 2 * all_tokens);
+  std::int8_t* const lower = integers + all_tokens;
+  lay_tiles(x.integers, tokens, cols, form.group, integers);
+  if (x.lower) lay_tiles(x.lower, tokens, cols, form.group, lower);
+  const Tiles tiles(form.group);
+  for (int begin = first_panel; begin < last_panel; begin += together) {
+    const int end = (std::min)(begin + together, last_panel);
+    const std::uint8_t* unpacked[together] = {};
+    for (int panel = begin; panel < end; ++panel) {
+      const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * form.panel_bytes(cols);
+      ahead.advance(form.panel_bytes(cols));
+      if constexpr (form.bits == 8) {
+        unpacked[panel - begin] = reinterpret_cast<const std::uint8_t*>(data);
+      } else {
+        std::uint8_t* const to = weights + static_cast<std::size_t>(panel - begin) * unpacked_bytes;
+        unpack_panel<format>(data, cols, to);
+        unpacked[panel - begin] = to;
+      }
+    }
+    for (int first = 0; first < tokens; first += 16) {
+      for (int panel = begin; panel < end; ++panel) {
+        const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * form.panel_bytes(cols);
+        const std::size_t at = static_cast<std::size_t>(first) * static_cast<std::size_t>(cols);
+        Floats f[16];
+        if (x.lower) tile_panel<format, true>(data, unpacked[panel - begin], integers + at, lower + at, x, first, f);
+        else tile_panel<format, false>(data, unpacked[panel - begin], integers + at, nullptr, x, first, f);
+        for (int t = 0; t < 16 && first + t < tokens; ++t)
+          store_tail(out.values + static_cast<std::size_t>(first + t) * out.stride + 16 * static_cast<std::size_t>(panel),
+                     bias ? f[t] + load(bias + 16 * static_cast<std::size_t>(panel)) : f[t], matrix.rows - 16 * panel);
+      }
+    }
+  }
+}
+#endif
+
 template <Format format>
 Floats load_weights(const std::byte* panel, int column) {
   if constexpr (format == Format::f32) return load(reinterpret_cast<const float*>(panel) + 16 * static_cast<std::size_t>(column));
@@ -148,11 +290,6 @@ template <Format format, int Cols, int Tokens>
 
 }  // namespace detail
 
-// Where a product's outputs go: out[token * stride + row].
-struct Output {
-  float* values{};
-  std::size_t stride{};
-};
 
 // Rows 16 * first_panel to 16 * last_panel of W x for `tokens` tokens, plus the bias [rows padded to 16] where there is one.
 template <Format format, int Cols>
@@ -160,6 +297,11 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
   constexpr bool integers = form_of(format).integers;
   const std::size_t panel_bytes = form_of(format).panel_bytes(Cols == run_time ? matrix.cols : Cols);
   Ahead nothing;
+#if defined(__AMX_INT8__)
+  if constexpr (integers) {
+    if (tokens >= least_tile && tiles_ready()) return detail::product_by_tiles<format>(matrix, bias, x, tokens, first_panel, last_panel, out, ahead);
+  }
+#endif
   for (int panel = first_panel; panel < last_panel; ++panel) {
     const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * panel_bytes;
     const Floats plus = bias ? load(bias + 16 * static_cast<std::size_t>(panel)) : broadcast(0.0F);
@@ -167,11 +309,13 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
     const auto tile = [&]<int Tokens>(int first) {
       Floats f[Tokens];
       Ahead& here = first == 0 ? ahead : nothing;
+      // What one token gains by extents that the compiler knows, a tile does not: it has one kernel for all widths.
+      constexpr int known = Tokens == 1 ? Cols : run_time;
       if constexpr (integers) {
-        if (x.lower) detail::integer_panel<format, Cols, Tokens, true>(data, x, first, f, here);
-        else detail::integer_panel<format, Cols, Tokens, false>(data, x, first, f, here);
+        if (x.lower) detail::integer_panel<format, known, Tokens, true>(data, x, first, f, here);
+        else detail::integer_panel<format, known, Tokens, false>(data, x, first, f, here);
       } else {
-        detail::float_panel<format, Cols, Tokens>(data, x, first, f, here);
+        detail::float_panel<format, run_time, Tokens>(data, x, first, f, here);
       }
       unrolled<Tokens>([&](auto token) {
         store_tail(out.values + (static_cast<std::size_t>(first) + token) * out.stride + 16 * static_cast<std::size_t>(panel), bias ? f[token] + plus : f[token], rows);

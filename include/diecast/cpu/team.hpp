@@ -1,5 +1,5 @@
 // Threads that run one function together and meet in it: a forward pass is one call, and its phases end at a barrier that costs less than
-// a microsecond. They spin briefly, then yield, then sleep: an idle engine uses no CPU.
+// a microsecond. They spin briefly, then sleep: an idle engine uses no CPU.
 #pragma once
 
 #include <atomic>
@@ -45,16 +45,15 @@ class Team {
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(threads_)) {
       arrived_.store(0, std::memory_order_relaxed);
       round_.store(round + 1, std::memory_order_release);
+      round_.notify_all();
       return;
     }
-    for (int i = 0; round_.load(std::memory_order_acquire) == round; ++i) {
-      if (i < spins) pause();
-      else std::this_thread::yield();  // a thread that we wait for may need this core
-    }
+    for (int i = 0; i < spins && round_.load(std::memory_order_acquire) == round; ++i) pause();
+    round_.wait(round, std::memory_order_acquire);  // a thread that we wait for may need this core
   }
 
  private:
-  static constexpr int spins = 2000;        // some 50 microseconds: longer than any phase of a small model's token
+  static constexpr int spins = 4000;        // some 100 microseconds: longer than the phases of a small model's token differ
   static constexpr int idle_spins = 10000;  // longer than the sampling between two tokens
 
   void serve(const std::stop_token& stop, int thread) {

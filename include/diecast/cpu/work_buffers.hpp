@@ -34,7 +34,8 @@ class ActivationRows {
   float* row(int i) { return values_.row(i); }
 
  private:
-  static std::size_t count(int rows, int cols, int unit) { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols / unit + 1); }
+  // Rows in whole sixteens: a tile of tokens reads all of its rows.
+  static std::size_t count(int rows, int cols, int unit) { return static_cast<std::size_t>(round_up(rows, 16)) * static_cast<std::size_t>(cols / unit + 1); }
 
   Rows values_;
   std::vector<std::int8_t> integers_, lower_;

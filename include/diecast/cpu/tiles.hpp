@@ -1,0 +1,103 @@
+// AMX: sixteen tokens times sixteen rows in one instruction, where the CPU has it and the system lets a program use it. The integers are exact, and
+// what follows them is the same as in product.hpp, so the results are the same bits. A packed block is a tile as it lies: a quad of sixteen rows
+// is a tile's row.
+#pragma once
+
+#if defined(__AMX_TILE__) && defined(__AMX_INT8__) && defined(__AVX512VNNI__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include <diecast/cpu/lanes.hpp>
+
+#include <diecast/isa_begin.hpp>
+
+#if defined(__AMX_TILE__) && defined(__AMX_INT8__) && defined(__AVX512VNNI__) && defined(__linux__)
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+inline constexpr bool compiled_with_tiles = true;
+
+// Asked once: the CPU says whether it has AMX, the system whether this process may use it.
+inline bool tiles_ready() {
+  static const bool ready = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    constexpr unsigned tile_and_int8 = 3U << 24;
+    constexpr long ask_for_state = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & tile_and_int8) == tile_and_int8 && ::syscall(SYS_arch_prctl, ask_for_state, tile_data) == 0;
+  }();
+  return ready;
+}
+
+// The tiles of this thread while it multiplies. 0 and 1: tokens' bytes, [16][columns]; 2: weights, [columns / 4][64]; 4 to 7: sums, [16][16].
+class Tiles {
+ public:
+  explicit Tiles(int columns) {
+    struct alignas(64) {
+      std::uint8_t palette = 1, start = 0, reserved[14] = {};
+      std::uint16_t bytes_a_row[16] = {};
+      std::uint8_t rows[16] = {};
+    } config;
+    const auto set = [&](int tile, int rows, int bytes) {
+      config.rows[tile] = static_cast<std::uint8_t>(rows);
+      config.bytes_a_row[tile] = static_cast<std::uint16_t>(bytes);
+    };
+    set(0, 16, columns);
+    set(1, 16, columns);
+    set(2, columns / 4, 64);
+    for (int tile = 4; tile < 8; ++tile) set(tile, 16, 64);
+    _tile_loadconfig(&config);
+  }
+  Tiles(const Tiles&) = delete;
+  Tiles& operator=(const Tiles&) = delete;
+  ~Tiles() { _tile_release(); }
+};
+
+// sums = tokens x weights for one group of columns. Two sets of tiles alternate, so that one product's sums are written while the next is computed.
+template <int set>
+void multiply_tiles(const std::int8_t* tokens, std::size_t stride, const std::uint8_t* weights, std::int32_t* sums) {
+  _tile_loadd(2, weights, 64);
+  if constexpr (set == 0) {
+    _tile_zero(4);
+    _tile_loadd(0, tokens, stride);
+    _tile_dpbsud(4, 0, 2);
+    _tile_stored(4, sums, 64);
+  } else {
+    _tile_zero(5);
+    _tile_loadd(1, tokens, stride);
+    _tile_dpbsud(5, 1, 2);
+    _tile_stored(5, sums, 64);
+  }
+}
+// Both planes of wide tokens with the same weights.
+inline void multiply_wide_tiles(const std::int8_t* upper, const std::int8_t* lower, std::size_t stride, const std::uint8_t* weights, std::int32_t* upper_sums,
+                                std::int32_t* lower_sums) {
+  _tile_loadd(2, weights, 64);
+  _tile_zero(6);
+  _tile_loadd(0, upper, stride);
+  _tile_dpbsud(6, 0, 2);
+  _tile_zero(7);
+  _tile_loadd(1, lower, stride);
+  _tile_dpbsud(7, 1, 2);
+  _tile_stored(6, upper_sums, 64);
+  _tile_stored(7, lower_sums, 64);
+}
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#else
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+inline constexpr bool compiled_with_tiles = false;
+inline bool tiles_ready() { return false; }
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#endif
+
+#include <diecast/isa_end.hpp>
