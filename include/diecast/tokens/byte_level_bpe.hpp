@@ -185,6 +185,7 @@ class ByteLevelBpe final : public Tokenizer {
     }
   }
 
+  // A block at a time: first the keys of all its pieces, then their ids, then the pairs, each of which is on its way from memory meanwhile.
   void read_merges(const std::vector<std::string>& merges) {
     std::array<MergeReader, block> read;
     std::array<Merge, block> found;

@@ -17,7 +17,8 @@ struct Merge {
   std::int32_t result = -1;
 };
 
-// In order of rank, with an open hash table of places in that list beside it: what is asked most, a pair that is no merge, touches the small table alone.
+// In order of rank, with an open hash table of places in that list beside it: what is asked most, a pair that is no merge, touches the small
+// table alone.
 class MergeTable {
  public:
   explicit MergeTable(std::size_t merges) : slots_(std::bit_ceil(merges * 2 + 2), empty), shift_(64 - std::countr_zero(slots_.size())) {
@@ -49,7 +50,10 @@ class MergeTable {
   }
   std::size_t find_slot(std::int32_t left, std::int32_t right) const {
     std::size_t index = first_slot(left, right);
-    while (slots_[index] != empty && (merges_[slots_[index]].left != left || merges_[slots_[index]].right != right)) index = (index + 1) & (slots_.size() - 1);
+    for (; slots_[index] != empty; index = (index + 1) & (slots_.size() - 1)) {
+      const Merge& merge = merges_[slots_[index]];
+      if (merge.left == left && merge.right == right) break;
+    }
     return index;
   }
 

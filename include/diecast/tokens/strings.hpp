@@ -15,11 +15,13 @@ namespace diecast {
 
 class Strings {
  public:
-  static constexpr std::size_t margin = 8;  // so many bytes behind each string may be read, and behind the last one written: whole words will do
+  static constexpr std::size_t margin = 8;  // so many bytes behind each string may be read, and behind the last one written: whole words
 
   // Room for so many strings of so many bytes in all.
   Strings(std::size_t most_strings, std::size_t most_bytes) : block_(most_bytes + margin, '\0') {
-    if (most_bytes > (std::numeric_limits<std::uint32_t>::max)()) throw Error("the pieces of the tokenizer take " + std::to_string(most_bytes) + " bytes, more than 4 GiB");
+    if (most_bytes > (std::numeric_limits<std::uint32_t>::max)()) {
+      throw Error("the pieces of the tokenizer take " + std::to_string(most_bytes) + " bytes, more than 4 GiB");
+    }
     begins_.reserve(most_strings + 1);
     begins_.push_back(0);
   }
