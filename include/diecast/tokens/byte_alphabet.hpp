@@ -10,8 +10,6 @@
 #include <cstring>
 #include <string_view>
 
-#include <diecast/tokens/utf8.hpp>
-
 namespace diecast {
 
 constexpr bool stands_for_itself(unsigned byte) {
@@ -35,13 +33,22 @@ namespace detail {
 
 // How many of the eight bytes from `text` on are, from the first on, printable ASCII, which stands for itself.
 inline std::size_t plain_bytes(const char* text) {
-  constexpr std::uint64_t each = 0x0101010101010101;
-  if constexpr (std::endian::native != std::endian::little) return 0;  // slower, and right
+  static_assert(std::endian::native == std::endian::little, "the first byte is taken for the lowest");
   std::uint64_t word;
   std::memcpy(&word, text, sizeof word);
   // The top bit of a byte: set where it was set, where 0x7F became 0x80, where less than 0x21 was borrowed. Carries spoil only what follows.
+  constexpr std::uint64_t each = 0x0101010101010101;
   const std::uint64_t others = (word | (word + each) | (word - 0x21 * each)) & 0x80 * each;
   return static_cast<std::size_t>(std::countr_zero(others)) / 8;
+}
+
+// The byte that the character of two UTF-8 bytes stands for which begins at `at`; -1 where there is none. None has more.
+inline int read_stand_in(std::string_view piece, std::size_t at) {
+  const unsigned lead = static_cast<unsigned char>(piece[at]);
+  if (lead < 0xC2 || at + 1 == piece.size()) return -1;
+  const unsigned next = static_cast<unsigned char>(piece[at + 1]);
+  const std::size_t code_point = (lead - 0xC0) << 6 | (next & 0x3F);
+  return (next & 0xC0) == 0x80 && code_point < byte_of_stand_in.size() ? byte_of_stand_in[code_point] : -1;
 }
 
 }  // namespace detail
@@ -51,16 +58,16 @@ inline std::size_t plain_bytes(const char* text) {
 inline Spelling read_spelling(std::string_view piece, std::size_t at, char* out) {
   const char* const begin = out;
   while (true) {
-    const std::size_t plain = (std::min)(detail::plain_bytes(piece.data() + at), piece.size() - at);
     std::memcpy(out, piece.data() + at, 8);
+    const std::size_t plain = (std::min)(detail::plain_bytes(piece.data() + at), piece.size() - at);
     at += plain;
     out += plain;
     if (at == piece.size()) break;
     if (plain == 8) continue;
-    const Utf8 character = decode_utf8(piece, at);
-    if (character.state != Utf8State::valid || character.code_point >= byte_of_stand_in.size() || byte_of_stand_in[character.code_point] < 0) break;
-    *out++ = static_cast<char>(byte_of_stand_in[character.code_point]);
-    at += character.length;
+    const int byte = detail::read_stand_in(piece, at);
+    if (byte < 0) break;
+    at += 2;  // one of ASCII was plain
+    *out++ = static_cast<char>(byte);
   }
   return {at, static_cast<std::size_t>(out - begin)};
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -37,6 +38,7 @@ class ByteLevelBpe final : public Tokenizer {
         ignore_merges_(tables.ignore_merges),
         first_(tokens_where(tables.added, false)),
         second_(tokens_where(tables.added, true)),
+        bytes_(tables.pieces.size(), vocabulary_.bytes() + total(tables.added)),
         ids_(bytes_, tables.pieces.size()),
         merges_(tables.merges.size()) {
     read_pieces(tables);
@@ -85,6 +87,12 @@ class ByteLevelBpe final : public Tokenizer {
     return chosen;
   }
 
+  static std::size_t total(const std::vector<AddedToken>& added) {
+    std::size_t bytes = 0;
+    for (const AddedToken& token : added) bytes += token.content.size();
+    return bytes;
+  }
+
   static std::optional<NormalForm> normal_form(const std::string& name) {
     if (name.empty()) return std::nullopt;
     if (name == "NFC") return NormalForm::nfc;
@@ -96,6 +104,7 @@ class ByteLevelBpe final : public Tokenizer {
   void encode_part(const PromptText& prompt, Range part, WordMerger& merger, std::vector<std::int32_t>& word, std::vector<int>& ids) const {
     std::vector<Segment> segments;
     second_.split(prompt, part, segments);
+    std::string key;
     for (const Segment& segment : segments) {
       if (segment.id >= 0) {
         ids.push_back(segment.id);
@@ -104,7 +113,9 @@ class ByteLevelBpe final : public Tokenizer {
       const std::string_view text = std::string_view(prompt.text).substr(segment.range.begin, segment.range.end - segment.range.begin);
       pre_tokenizer_.split(text, [&](std::string_view piece) {
         if (ignore_merges_) {
-          if (const std::int32_t whole = ids_.find(piece); whole >= 0) return ids.push_back(whole);
+          key.assign(piece).append(Strings::margin, '\0');
+          const std::int32_t whole = ids_.find(ids_.key({key.data(), piece.size()}));
+          if (whole >= 0) return ids.push_back(whole);
         }
         word.clear();
         for (const char byte : piece) {
@@ -118,30 +129,32 @@ class ByteLevelBpe final : public Tokenizer {
 
   void read_pieces(const TokenizerTables& tables) {
     std::vector<const AddedToken*> added;
-    std::size_t room = vocabulary_.bytes();
     for (const AddedToken& token : tables.added) {
-      if (is_control(token.id)) continue;
-      added.push_back(&token);
-      room += token.content.size();
+      if (!is_control(token.id)) added.push_back(&token);
     }
     std::stable_sort(added.begin(), added.end(), [](const AddedToken* a, const AddedToken* b) { return a->id < b->id; });
-    bytes_.reserve(tables.pieces.size(), room);
     byte_ids_.fill(-1);
+    std::vector<int> ordinary;
+    ordinary.reserve(tables.pieces.size());
     auto next = added.begin();
     for (int id = 0; id < size(); ++id) {
       if (next != added.end() && (*next)->id == id) {
         while (next + 1 != added.end() && next[1]->id == id) ++next;  // the last that the file names
-        bytes_.append((*next++)->content);
+        const std::string& content = (*next++)->content;
+        bytes_.push_back(content.copy(bytes_.room(), content.size()));
       } else if (is_control(id)) {
-        bytes_.append({});
+        bytes_.push_back(0);
       } else {
         append_bytes(piece(id));
-        if (const int known = add_id(id); known != id) {
-          throw Error("the piece \"" + tables.pieces[static_cast<std::size_t>(id)] + "\" has two ids: " + std::to_string(known) + " and " + std::to_string(id));
-        }
+        ordinary.push_back(id);
       }
     }
-    for (const AddedToken* token : added) add_id(token->id);  // part of a merge only where no ordinary piece is spelled the same
+    add_ids(ordinary, [&](int id, int known) {
+      throw Error("the piece \"" + tables.pieces[static_cast<std::size_t>(id)] + "\" has two ids: " + std::to_string(known) + " and " + std::to_string(id));
+    });
+    std::vector<int> others;
+    for (const AddedToken* token : added) others.push_back(token->id);
+    add_ids(others, [](int, int) {});  // part of a merge only where no ordinary piece is spelled the same
     // Real vocabularies lack control characters and bytes that no UTF-8 has; one without plain letters is not byte-level.
     std::string missing;
     for (int byte = 0x20; byte < 0x7F; ++byte) {
@@ -152,48 +165,77 @@ class ByteLevelBpe final : public Tokenizer {
 
   // A piece with a character outside the alphabet stands for itself.
   void append_bytes(std::string_view piece) {
-    bytes_.append(piece.size(), [&](char* out) {
-      const Spelling spelling = read_spelling(piece, 0, out);
-      return spelling.end == piece.size() ? spelling.bytes : piece.copy(out, piece.size());
-    });
+    const Spelling spelling = read_spelling(piece, 0, bytes_.room());
+    bytes_.push_back(spelling.end == piece.size() ? spelling.bytes : piece.copy(bytes_.room(), piece.size()));
   }
 
-  // The id that its bytes have: this one, or one that had them before.
-  int add_id(int id) {
-    const std::string_view written = bytes(id);
-    if (written.empty()) return id;
-    const int known = ids_.insert(id);
-    if (known == id && written.size() == 1) byte_ids_[static_cast<unsigned char>(written[0])] = id;
-    return known;
-  }
-
-  void read_merges(const std::vector<std::string>& merges) {
-    std::string spelled;  // the merge, with a margin
-    std::string bytes;    // of the left piece, then of the right
-    std::unordered_set<std::string_view> control;
-    std::int32_t last = -1;  // the result of the merge before
-    for (std::size_t rank = 0; rank < merges.size(); ++rank) {
-      const std::size_t size = merges[rank].size();
-      if (spelled.size() < size + Strings::margin) {
-        spelled.resize(size * 2 + Strings::margin);
-        bytes.resize(spelled.size());
+  // Ids by their bytes, in this order; where the bytes are those of an id before, `on_known` is told both.
+  template <class OnKnown>
+  void add_ids(std::span<const int> all, OnKnown&& on_known) {
+    std::array<PieceIds::Key, block> keys;
+    for (; !all.empty(); all = all.subspan((std::min)(block, all.size()))) {
+      const std::size_t count = (std::min)(block, all.size());
+      for (std::size_t i = 0; i < count; ++i) keys[i] = ids_.key(bytes(all[i]));
+      for (std::size_t i = 0; i < count; ++i) {
+        if (keys[i].bytes.empty()) continue;
+        const int known = ids_.insert(keys[i], all[i]);
+        if (known != all[i]) on_known(all[i], known);
+        else if (keys[i].bytes.size() == 1) byte_ids_[static_cast<unsigned char>(keys[i].bytes[0])] = known;
       }
-      merges[rank].copy(spelled.data(), size);
-      const std::string_view merge(spelled.data(), size);
-      const Spelling left = read_spelling(merge, 0, bytes.data());
-      Merge entry;
-      if (left.end < size && merge[left.end] == ' ') {
-        const Spelling right = read_spelling(merge, left.end + 1, bytes.data() + left.bytes);
-        if (right.end == size) {
-          entry.left = ids_.find({bytes.data(), left.bytes});
-          entry.right = ids_.find({bytes.data() + left.bytes, right.bytes});
-          entry.result = last = ids_.find({bytes.data(), left.bytes + right.bytes}, static_cast<std::size_t>(last + 1));
-        }
-      }
-      if (entry.left >= 0 && entry.right >= 0 && entry.result >= 0) merges_.insert(entry);
-      else check_left_out(rank, merge, entry, control);
     }
   }
+
+  // A block at a time: first the keys of all its pieces, then their ids, then the pairs, each of which is on its way from memory meanwhile.
+  void read_merges(const std::vector<std::string>& merges) {
+    std::array<MergeReader, block> read;
+    std::array<Merge, block> found;
+    std::unordered_set<std::string_view> control;
+    std::int32_t last = -1;  // the result of the merge before
+    for (std::size_t rank = 0; rank < merges.size(); rank += block) {
+      const std::size_t count = (std::min)(block, merges.size() - rank);
+      for (std::size_t i = 0; i < count; ++i) read[i].read(merges[rank + i], ids_);
+      for (std::size_t i = 0; i < count; ++i) {
+        found[i] = {};
+        if (read[i].readable) {
+          last = ids_.find(read[i].both, static_cast<std::size_t>(last + 1));
+          found[i] = {ids_.find(read[i].left), ids_.find(read[i].right), last};
+        }
+        if (found[i].left < 0 || found[i].right < 0 || found[i].result < 0) check_left_out(rank + i, merges[rank + i], found[i], control);
+        else merges_.prepare(found[i]);
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        if (found[i].left >= 0 && found[i].right >= 0 && found[i].result >= 0) merges_.insert(found[i]);
+      }
+    }
+  }
+
+  // A merge as the bytes of its two pieces; keeps its memory.
+  struct MergeReader {
+    PieceIds::Key left, right;
+    std::string_view both;
+    bool readable = false;
+
+    void read(std::string_view merge, const PieceIds& ids) {
+      if (spelled.size() < merge.size() + Strings::margin) {
+        spelled.resize(merge.size() * 2 + Strings::margin);
+        bytes.resize(spelled.size());
+      }
+      merge.copy(spelled.data(), merge.size());
+      merge = {spelled.data(), merge.size()};
+      const Spelling first = read_spelling(merge, 0, bytes.data());
+      readable = false;
+      if (first.end == merge.size() || merge[first.end] != ' ') return;
+      const Spelling second = read_spelling(merge, first.end + 1, bytes.data() + first.bytes);
+      if (second.end != merge.size()) return;
+      left = ids.key({bytes.data(), first.bytes});
+      right = ids.key({bytes.data() + first.bytes, second.bytes});
+      both = {bytes.data(), first.bytes + second.bytes};
+      readable = true;
+    }
+
+   private:
+    std::string spelled, bytes;  // with margins
+  };
 
   // A merge is left out where one of its three pieces is a control token; any other that could not be read is refused.
   void check_left_out(std::size_t rank, std::string_view merge, const Merge& found, std::unordered_set<std::string_view>& control) const {
@@ -202,9 +244,10 @@ class ByteLevelBpe final : public Tokenizer {
     if (gap == std::string_view::npos || gap == 0 || gap + 1 == merge.size()) refuse("is not two pieces with a space between");
     const std::string left(merge.substr(0, gap));
     const std::string right(merge.substr(gap + 1));
-    for (const std::string_view half : {merge.substr(0, gap), merge.substr(gap + 1)}) {
-      std::string bytes(half.size() + Strings::margin, ' ');
-      if (read_spelling(half, 0, bytes.data()).end != half.size()) refuse("has a character outside the byte alphabet");
+    for (const std::string& half : {left, right}) {
+      const std::string spelled = half + std::string(Strings::margin, '\0');
+      std::string bytes = spelled;
+      if (read_spelling({spelled.data(), half.size()}, 0, bytes.data()).end != half.size()) refuse("has a character outside the byte alphabet");
     }
     if (control.empty()) {  // the first merge of this kind: hardly any file has one
       for (int id = 0; id < size(); ++id) {
@@ -215,6 +258,8 @@ class ByteLevelBpe final : public Tokenizer {
     if (found.right < 0 && !control.contains(right)) refuse("joins \"" + right + "\", which is no piece");
     if (found.result < 0 && !control.contains(left + right)) refuse("makes \"" + left + right + "\", which is no piece");
   }
+
+  static constexpr std::size_t block = 32;  // so many questions to the memory at a time
 
   Vocabulary vocabulary_;
   std::optional<NormalForm> form_;

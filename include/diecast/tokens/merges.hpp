@@ -17,13 +17,16 @@ struct Merge {
   std::int32_t result = -1;
 };
 
-// In order of rank, with an open hash table of places in that list beside it: what is asked most, a pair that is no merge, touches the small table alone.
+// In order of rank, with an open hash table of places in that list beside it: what is asked most, a pair that is no merge, touches the small
+// table alone.
 class MergeTable {
  public:
   explicit MergeTable(std::size_t merges) : slots_(std::bit_ceil(merges * 2 + 2), empty), shift_(64 - std::countr_zero(slots_.size())) {
     merges_.reserve(merges);
   }
 
+  // Starts to fetch what insert() will need.
+  void prepare(const Merge& merge) const { __builtin_prefetch(&slots_[first_slot(merge.left, merge.right)]); }
   // In order of rank; a pair that is there already keeps its earlier, better one. At most as many as the constructor was told.
   void insert(const Merge& merge) {
     std::uint32_t& slot = slots_[find_slot(merge.left, merge.right)];
@@ -40,11 +43,17 @@ class MergeTable {
  private:
   static constexpr std::uint32_t empty = 0xFFFFFFFF;
 
-  std::size_t find_slot(std::int32_t left, std::int32_t right) const {
+  std::size_t first_slot(std::int32_t left, std::int32_t right) const {
     std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
     key = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;  // Fibonacci hashing: the best mixed bits are the highest
-    std::size_t index = static_cast<std::size_t>((key ^ key << 32) >> shift_);
-    while (slots_[index] != empty && (merges_[slots_[index]].left != left || merges_[slots_[index]].right != right)) index = (index + 1) & (slots_.size() - 1);
+    return static_cast<std::size_t>((key ^ key << 32) >> shift_);
+  }
+  std::size_t find_slot(std::int32_t left, std::int32_t right) const {
+    std::size_t index = first_slot(left, right);
+    for (; slots_[index] != empty; index = (index + 1) & (slots_.size() - 1)) {
+      const Merge& merge = merges_[slots_[index]];
+      if (merge.left == left && merge.right == right) break;
+    }
     return index;
   }
 

@@ -1,5 +1,6 @@
-// From the bytes of a piece to its id: an open hash table of ids whose keys stay where they are, in the block of all pieces.
-// Nearly every piece has sixteen bytes or fewer: it is hashed and compared as two words, without a branch on its length.
+// From the bytes of a piece to its id: an open hash table of ids, whose strings stay where they are, in the block of all pieces.
+// It is asked two or three times for each merge while an engine starts, and each time waits for memory. So a question has two parts: many keys
+// are made, which starts to fetch what they will need, and only then looked up.
 #pragma once
 
 #include <bit>
@@ -19,70 +20,64 @@ class PieceIds {
   PieceIds(const Strings& pieces, std::size_t most)
       : pieces_(pieces), slots_(std::bit_ceil(most * 2 + 2), -1), shift_(64 - std::countr_zero(slots_.size())), held_(most) {}
 
-  // The id of these bytes, -1 where they are no piece. Reads up to Strings::margin bytes behind them.
-  std::int32_t find(std::string_view bytes) const {
-    if (bytes.empty()) return -1;
-    return slots_[find_slot(bytes)];
+  struct Key {
+    std::string_view bytes;
+    std::uint64_t word = 0;  // one to seven bytes themselves; a hash of more
+  };
+  // Up to Strings::margin bytes behind these are read.
+  Key key(std::string_view bytes) const {
+    const Key made{bytes, bytes.empty() ? 0 : word_of(bytes)};
+    __builtin_prefetch(&slots_[first_slot(made)]);
+    return made;
   }
+
+  // The id of these bytes, -1 where they are no piece.
+  std::int32_t find(const Key& key) const { return key.bytes.empty() ? -1 : slots_[find_slot(key)]; }
 
   // The same where the id is probably `guess`: the results of merges follow each other in most vocabularies.
   std::int32_t find(std::string_view bytes, std::size_t guess) const {
-    return guess < held_.size() && held_[guess] && equal(pieces_[guess], bytes) ? static_cast<std::int32_t>(guess) : find(bytes);
+    return guess < held_.size() && held_[guess] && pieces_[guess] == bytes ? static_cast<std::int32_t>(guess) : find(key(bytes));
   }
 
   // The id under which the bytes of `id`, which are not empty, are known now: another one, where they were known before.
-  std::int32_t insert(std::int32_t id) {
-    const auto index = static_cast<std::size_t>(id);
-    std::int32_t& slot = slots_[find_slot(pieces_[index])];
+  std::int32_t insert(const Key& key, std::int32_t id) {
+    std::int32_t& slot = slots_[find_slot(key)];
     if (slot < 0) {
       slot = id;
-      held_[index] = true;
+      held_[static_cast<std::size_t>(id)] = true;
     }
     return slot;
   }
 
  private:
+  static constexpr std::size_t word_size = 8;
+
   static std::uint64_t word(const char* from) {
     std::uint64_t word;
-    std::memcpy(&word, from, sizeof word);
+    std::memcpy(&word, from, word_size);
     return word;
   }
-  // The first bytes from `from` on, eight at most, as a word; those behind them are shifted out.
-  static std::uint64_t word(const char* from, std::size_t size) {
-    if (size == 0) return 0;
-    const std::size_t others = size < 8 ? 64 - 8 * size : 0;
-    return std::endian::native == std::endian::little ? word(from) << others : word(from) >> others;
+  static std::uint64_t mix(std::uint64_t word) { return (word ^ word >> 32) * 0x9E3779B97F4A7C15u; }  // Fibonacci hashing: the best mixed bits are the highest
+  static std::uint64_t word_of(std::string_view bytes) {
+    if (bytes.size() < word_size) return word(bytes.data()) << 8 * (word_size - bytes.size());  // what lies behind them is shifted out
+    std::uint64_t hash = bytes.size();
+    for (std::size_t at = 0; at + word_size < bytes.size(); at += word_size) hash = std::rotl(mix(hash ^ word(bytes.data() + at)), 32);
+    return hash ^ word(bytes.data() + bytes.size() - word_size);  // may overlap the word before
   }
-  struct Words {
-    std::uint64_t first, second;
-    bool operator==(const Words&) const = default;
-  };
-  static Words words(std::string_view bytes) {  // the first sixteen bytes
-    return {word(bytes.data(), bytes.size()), word(bytes.data() + 8, bytes.size() < 8 ? 0 : bytes.size() - 8)};
+  static bool same(std::string_view piece, const Key& key) {
+    if (piece.size() != key.bytes.size()) return false;
+    return piece.size() < word_size ? word_of(piece) == key.word : piece == key.bytes;
   }
 
-  static std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
-    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
-    return hash ^ hash >> 32;
-  }
-  static std::uint64_t hash(std::string_view bytes) {
-    const Words head = words(bytes);
-    std::uint64_t hashed = mix(mix(bytes.size(), head.first), head.second);
-    for (std::size_t at = 16; at < bytes.size(); at += 8) hashed = mix(hashed, word(bytes.data() + at, bytes.size() - at));
-    return hashed * 0xD6E8FEB86659FD93u;  // the best mixed bits are the highest
-  }
-  static bool equal(std::string_view a, std::string_view b) {
-    return a.size() == b.size() && words(a) == words(b) && (a.size() <= 16 || a.substr(16) == b.substr(16));
-  }
-
-  std::size_t find_slot(std::string_view bytes) const {
-    std::size_t index = static_cast<std::size_t>(hash(bytes) >> shift_);
-    while (slots_[index] >= 0 && !equal(pieces_[static_cast<std::size_t>(slots_[index])], bytes)) index = (index + 1) & (slots_.size() - 1);
-    return index;
+  std::size_t first_slot(const Key& key) const { return static_cast<std::size_t>(mix(key.word) >> shift_); }
+  std::size_t find_slot(const Key& key) const {
+    std::size_t slot = first_slot(key);
+    while (slots_[slot] >= 0 && !same(pieces_[static_cast<std::size_t>(slots_[slot])], key)) slot = (slot + 1) & (slots_.size() - 1);
+    return slot;
   }
 
   const Strings& pieces_;
-  std::vector<std::int32_t> slots_;  // -1: an empty slot
+  std::vector<std::int32_t> slots_;  // -1: empty
   int shift_;
   std::vector<bool> held_;  // by id: whether it is in a slot
 };

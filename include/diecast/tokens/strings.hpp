@@ -2,7 +2,6 @@
 // cost an allocation each, and an engine would wait for them when it starts.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -16,36 +15,28 @@ namespace diecast {
 
 class Strings {
  public:
-  static constexpr std::size_t margin = 16;  // so many bytes behind each string may be read, and behind the last one written: whole words will do
+  static constexpr std::size_t margin = 8;  // so many bytes behind each string may be read, and behind the last one written: whole words
 
-  void reserve(std::size_t strings, std::size_t bytes) {
-    ends_.reserve(strings);
-    if (bytes + margin > block_.size()) block_.resize(bytes + margin);
-  }
-
-  // Appends what `write` writes: it gets room for `most` bytes and returns how many it wrote.
-  template <class Write>
-  void append(std::size_t most, Write&& write) {
-    if (block_.size() < used_ + most + margin) block_.resize((std::max)(block_.size() * 2, used_ + most + margin));
-    used_ += write(block_.data() + used_);
-    if (used_ > (std::numeric_limits<std::uint32_t>::max)()) throw Error("the pieces of a vocabulary take more than 4 GiB");
-    ends_.push_back(static_cast<std::uint32_t>(used_));
-  }
-  void append(std::string_view text) {
-    append(text.size(), [&](char* out) { return text.copy(out, text.size()); });
+  // Room for so many strings of so many bytes in all.
+  Strings(std::size_t most_strings, std::size_t most_bytes) : block_(most_bytes + margin, '\0') {
+    if (most_bytes > (std::numeric_limits<std::uint32_t>::max)()) {
+      throw Error("the pieces of the tokenizer take " + std::to_string(most_bytes) + " bytes, more than 4 GiB");
+    }
+    begins_.reserve(most_strings + 1);
+    begins_.push_back(0);
   }
 
-  std::size_t size() const { return ends_.size(); }
-  std::size_t bytes() const { return used_; }
-  std::string_view operator[](std::size_t index) const {
-    const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
-    return {block_.data() + begin, ends_[index] - begin};
-  }
+  // Where the next string goes, and that it is there now.
+  char* room() { return block_.data() + begins_.back(); }
+  void push_back(std::size_t bytes_in_room) { begins_.push_back(begins_.back() + static_cast<std::uint32_t>(bytes_in_room)); }
+
+  std::size_t size() const { return begins_.size() - 1; }
+  std::size_t bytes() const { return begins_.back(); }
+  std::string_view operator[](std::size_t index) const { return {block_.data() + begins_[index], begins_[index + 1] - begins_[index]}; }
 
  private:
-  std::string block_;  // what lies behind used_ is room
-  std::size_t used_ = 0;
-  std::vector<std::uint32_t> ends_;
+  std::string block_;
+  std::vector<std::uint32_t> begins_;  // and where the next would begin
 };
 
 }  // namespace diecast

@@ -17,17 +17,14 @@ namespace diecast {
 
 class Vocabulary {
  public:
-  explicit Vocabulary(const TokenizerTables& tables) : control_(tables.pieces.size()) {
+  explicit Vocabulary(const TokenizerTables& tables) : pieces_(tables.pieces.size(), total(tables.pieces)), control_(tables.pieces.size()) {
     const std::size_t count = tables.pieces.size();
     if (count == 0) throw Error("the tokenizer has no pieces");
     if (count > static_cast<std::size_t>((std::numeric_limits<int>::max)())) throw Error("the tokenizer has more than 2^31 pieces");
     if (!tables.kinds.empty() && tables.kinds.size() != count) {
       throw Error("the tokenizer has " + std::to_string(count) + " pieces, but " + std::to_string(tables.kinds.size()) + " token types");
     }
-    std::size_t bytes = 0;
-    for (const std::string& piece : tables.pieces) bytes += piece.size();
-    pieces_.reserve(count, bytes);
-    for (const std::string& piece : tables.pieces) pieces_.append(piece);
+    for (const std::string& piece : tables.pieces) pieces_.push_back(piece.copy(pieces_.room(), piece.size()));
     for (std::size_t id = 0; id < tables.kinds.size(); ++id) control_[id] = tables.kinds[id] == TokenKind::control;
     for (const AddedToken& token : tables.added) {
       check_id("the added token \"" + token.content + "\"", token.id);
@@ -39,7 +36,7 @@ class Vocabulary {
     check_id("the padding token", tables.pad.value_or(0));
   }
 
-  int size() const { return static_cast<int>(pieces_.size()); }
+  int size() const { return static_cast<int>(control_.size()); }
   std::string_view piece(int id) const { return pieces_[index(id)]; }
   bool is_control(int id) const { return control_[index(id)]; }
 
@@ -51,6 +48,11 @@ class Vocabulary {
   }
 
  private:
+  static std::size_t total(const std::vector<std::string>& pieces) {
+    std::size_t bytes = 0;
+    for (const std::string& piece : pieces) bytes += piece.size();
+    return bytes;
+  }
   void check_id(std::string_view what, int id) const {
     if (id < 0 || id >= size()) throw Error(std::string(what) + " has the id " + std::to_string(id) + ", but ids go from 0 to " + std::to_string(size() - 1));
   }
