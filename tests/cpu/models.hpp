@@ -1,0 +1,98 @@
+// Models for tests of the whole CPU backend: random weights whose matrices are in any format, and how far two backends' logits lie apart.
+#pragma once
+
+#include <diecast/cpu/cpu.hpp>
+#include <diecast/reference/reference.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <memory>
+#include <vector>
+
+#include "bit_identity.hpp"
+#include "inputs.hpp"
+#include "random_weights.hpp"
+
+namespace diecast::testing {
+
+constexpr unsigned mask_of(std::initializer_list<Format> formats) {
+  unsigned mask = 0;
+  for (const Format format : formats) mask |= 1U << static_cast<unsigned>(format);
+  return mask;
+}
+// Kernels for any shape, and only these formats: all of them would take the compiler half a minute in each unit.
+template <Format... formats>
+using AnyShape = cpu::Cpu<cpu::Shape{0, 0, 0, 0, mask_of({formats...})}>;
+
+struct MatrixFormats {
+  Format embedding, attention, up, down;  // attention: Q, K, V and output; up: with gate; the head is the embedding's where it is tied
+};
+
+// Random weights as random_weights.hpp makes them, with matrices of about the same size in these formats.
+inline Weights weights_in(const Spec& spec, const MatrixFormats& formats, std::uint64_t seed) {
+  Weights weights = random_weights(spec, seed);
+  Random random(seed);
+  const auto in = [&](Tensor& tensor, Format format) {
+    if (format == Format::f32) return;
+    tensor = random_tensor(format, static_cast<int>(tensor.rows), static_cast<int>(tensor.cols), 1 / std::sqrt(static_cast<float>(tensor.cols)), random);
+  };
+  in(weights.embedding, formats.embedding);
+  for (LayerWeights& layer : weights.layers) {
+    for (LinearWeights* linear : {&layer.q, &layer.k, &layer.v, &layer.output}) in(linear->weight, formats.attention);
+    if (layer.gate) in(layer.gate->weight, formats.up);
+    in(layer.up.weight, formats.up);
+    in(layer.down.weight, formats.down);
+  }
+  if (weights.head) in(*weights.head, formats.embedding);
+  return weights;
+}
+
+struct Distance {
+  double greatest;  // absolute
+  double relative;  // root of the mean square, relative to that of the second
+};
+
+// NaN anywhere makes both NaN.
+inline Distance distance(const LogitRows& a, const LogitRows& b) {
+  REQUIRE(a.size() == b.size());
+  double greatest = 0, difference = 0, size = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    REQUIRE(a[i].size() == b[i].size());
+    for (std::size_t k = 0; k < a[i].size(); ++k) {
+      const double d = static_cast<double>(a[i][k]) - b[i][k];
+      greatest = std::fabs(d) <= greatest ? greatest : std::fabs(d);
+      difference += d * d;
+      size += static_cast<double>(b[i][k]) * b[i][k];
+    }
+  }
+  REQUIRE(size > 0);
+  return {difference == difference ? greatest : difference, std::sqrt(difference / size)};
+}
+
+// Integers that are rounded to a 127th of the greatest of 32 err by a uniform 1/254 of it at most, which is 1 / (127 * sqrt(12)) in the mean square;
+// the greatest of 32 is about 2.1 times the mean size for normal numbers, and 3 for the longer tails of gated products: 0.7 % of what goes into a product.
+// That much of its output is wrong, too. Errors of different products are independent, so the root of their number counts; where a layer's
+// input errs, so does its output, about as much. Twice that is the bound: a wrong scale or minimum of a single block exceeds it by far.
+inline double quantised_bound(const Spec& spec) { return 2 * 0.007 * std::sqrt(4.0 * spec.layers + 1); }
+
+// The model in these formats on the CPU against the reference in double, and its identity.
+template <class Cpu>
+void check_model(const Spec& spec, const MatrixFormats& formats, double least) {
+  const Weights weights = weights_in(spec, formats, 5);
+  const auto make = [&](cpu::CacheType cache) {
+    return [&, cache](int threads) { return std::make_shared<const Cpu>(spec, weights, cpu::Options{threads, cache}); };
+  };
+  const LogitRows right = run_alone(Reference<double>(spec, weights), prompt_of(spec, 37, 3), 37);
+  for (const cpu::CacheType cache : {cpu::CacheType::f32, cpu::CacheType::f16}) {
+    const Distance d = distance(run_alone(*make(cache)(1), prompt_of(spec, 37, 3), 37), right);
+    CAPTURE(d.greatest, d.relative, quantised_bound(spec));
+    CHECK(d.relative <= quantised_bound(spec));
+    CHECK(d.relative >= least);  // the integers round: without a trace of it, another path has run
+  }
+  check_identity(make(cpu::CacheType::f16));
+}
+
+}  // namespace diecast::testing
