@@ -7,24 +7,38 @@ endif()
 find_package(CLI11 REQUIRED)
 find_package(fmt REQUIRED)
 
+# Kernels are compiled for the machine that compiles them; everything else runs anywhere.
+set(DIECAST_MACHINE -march=native CACHE STRING "compiler options that choose the instruction set of the kernels")
+
 add_library(diecast_shell STATIC EXCLUDE_FROM_ALL
   tools/engine/main.cpp tools/engine/load.cpp tools/engine/run.cpp tools/engine/chat.cpp tools/engine/tokens.cpp tools/engine/logits.cpp
-  tools/engine/info.cpp tools/engine/verify.cpp)
+  tools/engine/info.cpp tools/engine/pack.cpp tools/engine/verify.cpp)
 target_link_libraries(diecast_shell PUBLIC diecast::hf diecast::reference diecast::identity diecast::sentencepiece CLI11::CLI11 fmt::fmt PRIVATE diecast_warnings)
 target_include_directories(diecast_shell PUBLIC tools/engine)
 
 # diecast_engine(IDENTIFIER NAME [HEADER]): the target engine_<identifier> makes engines/NAME; without a config's header it takes any model.
 function(diecast_engine identifier name)
+  # The kernels have a unit of their own, compiled for this machine, in a library that comes last to the linker: of the functions that it shares
+  # with the rest of the program the linker keeps the first, so that the rest runs on any CPU and can say what is wrong.
+  set(kernels ${CMAKE_BINARY_DIR}/engines/${identifier}_kernels.cpp)
   set(unit ${CMAKE_BINARY_DIR}/engines/${identifier}.cpp)
+  set(begin "#include <diecast/cpu/path.hpp>\n\ndiecast::cpu::Path kernels();\n\nint main(int argc, char** argv) { return diecast::shell::main(")
   if(ARGN)
-    file(GENERATE OUTPUT ${unit} CONTENT "#include <shell.hpp>\n#include <${ARGN}>\n
-int main(int argc, char** argv) { return diecast::shell::main(diecast::compiled<configs::${identifier}>(), argc, argv); }\n")
+    set(config configs::${identifier})
+    file(GENERATE OUTPUT ${unit} CONTENT "#include <shell.hpp>\n#include <${ARGN}>\n${begin}diecast::compiled<${config}>(), kernels(), argc, argv); }\n")
+    file(GENERATE OUTPUT ${kernels} CONTENT "#include <diecast/cpu/make.hpp>\n#include <${ARGN}>\n
+diecast::cpu::Path kernels();\ndiecast::cpu::Path kernels() { return diecast::cpu::path_of<${config}>(); }\n")
   else()
-    file(GENERATE OUTPUT ${unit} CONTENT "#include <shell.hpp>\n
-int main(int argc, char** argv) { return diecast::shell::main({\"any model\", {}, {}}, argc, argv); }\n")
+    file(GENERATE OUTPUT ${unit} CONTENT "#include <shell.hpp>\n${begin}{\"any model\", {}, {}}, kernels(), argc, argv); }\n")
+    file(GENERATE OUTPUT ${kernels} CONTENT "#include <diecast/cpu/make.hpp>\n
+diecast::cpu::Path kernels();\ndiecast::cpu::Path kernels() { return diecast::cpu::path_of_any(); }\n")
   endif()
+  add_library(kernels_${identifier} STATIC EXCLUDE_FROM_ALL ${kernels})
+  target_link_libraries(kernels_${identifier} PRIVATE diecast::core Threads::Threads diecast_warnings)
+  target_include_directories(kernels_${identifier} PRIVATE ${CMAKE_BINARY_DIR})
+  target_compile_options(kernels_${identifier} PRIVATE ${DIECAST_MACHINE})
   add_executable(engine_${identifier} EXCLUDE_FROM_ALL ${unit})
-  target_link_libraries(engine_${identifier} PRIVATE diecast_shell diecast_warnings)
+  target_link_libraries(engine_${identifier} PRIVATE diecast_shell kernels_${identifier} diecast_warnings)
   target_include_directories(engine_${identifier} PRIVATE ${CMAKE_BINARY_DIR})
   set_target_properties(engine_${identifier} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/engines OUTPUT_NAME ${name})
 endfunction()

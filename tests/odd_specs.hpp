@@ -8,25 +8,33 @@
 
 namespace diecast::testing {
 
+// RoPE, 7 query heads to one KV head, head size apart from hidden / heads, vocabulary 4k + 1.
+inline constexpr Spec rope_spec{
+    .hidden = 46,
+    .layers = 2,
+    .vocab = 65,
+    .context = 64,
+    .attention = {.heads = 7, .kv_heads = 1, .head_dim = 10},
+    .position = Rope{.theta = 10'000},
+    .norm = RmsNorm{.epsilon = 1e-5},
+    .mlp = GatedMlp{.width = 101, .activation = Activation::silu},
+    .head = TiedHead{},
+};
+
+inline constexpr Spec absolute_spec{
+    .hidden = 33,
+    .layers = 3,
+    .vocab = 61,
+    .context = 40,
+    .attention = {.heads = 3, .kv_heads = 3, .head_dim = 11, .qkv_bias = true, .output_bias = true},
+    .position = Absolute{.positions = 40},
+    .norm = LayerNorm{.epsilon = 1e-5},
+    .mlp = PlainMlp{.width = 77, .activation = Activation::gelu_tanh, .bias = true},
+    .head = TiedHead{},
+};
+
 inline std::vector<std::pair<const char*, Spec>> odd_specs() {
-  const Spec rope{.hidden = 46,  // RoPE, 7 query heads to one KV head, head size apart from hidden / heads, vocabulary 4k + 1
-                  .layers = 2,
-                  .vocab = 65,
-                  .context = 64,
-                  .attention = {.heads = 7, .kv_heads = 1, .head_dim = 10},
-                  .position = Rope{.theta = 10'000},
-                  .norm = RmsNorm{.epsilon = 1e-5},
-                  .mlp = GatedMlp{.width = 101, .activation = Activation::silu},
-                  .head = TiedHead{}};
-  const Spec absolute{.hidden = 33,
-                      .layers = 3,
-                      .vocab = 61,
-                      .context = 40,
-                      .attention = {.heads = 3, .kv_heads = 3, .head_dim = 11, .qkv_bias = true, .output_bias = true},
-                      .position = Absolute{.positions = 40},
-                      .norm = LayerNorm{.epsilon = 1e-5},
-                      .mlp = PlainMlp{.width = 77, .activation = Activation::gelu_tanh, .bias = true},
-                      .head = TiedHead{}};
+  const Spec &rope = rope_spec, &absolute = absolute_spec;
   Spec untied = rope;  // Q/K/V bias, partial and scaled RoPE, a head of its own
   untied.vocab = 77;
   untied.attention = {.heads = 6, .kv_heads = 2, .head_dim = 80, .qkv_bias = true};

@@ -4,7 +4,8 @@
 Each umbrella header in include/diecast/ becomes a header of the same name in which every <diecast/...> include is replaced, once,
 by that file's text. A further part begins with #include <diecast/diecast.hpp> and holds only what the core does not. Includes
 of other libraries stay where they first stand (spec/hana.hpp puts macros aside around its own). A header of the pair that opens and
-closes an inline namespace stands wherever it is included. The result depends on the sources alone. --check compares it with what lies there and writes nothing.
+closes an inline namespace stands wherever it is included. The result depends on the sources alone. --check compares it with what lies there and writes nothing. --forward FOLDER writes a small header for each that was taken
+in, which includes the generated one in its place: what includes <diecast/spec/spec.hpp> can be compiled with the generated headers alone.
 """
 import argparse
 import re
@@ -107,6 +108,7 @@ class Amalgamation:
 
 
 def generate(root):
+    """The generated headers by their names, and the one in which each header lies."""
     core = Amalgamation(root, CORE)
     texts, owner = {CORE: core.text()}, {}
     for part, libraries in PARTS.items():
@@ -118,18 +120,30 @@ def generate(root):
                 sys.exit(f"<{name}> is in {owner[name]} and in {part}: including both would define it twice; put it into {CORE}")
             owner[name] = part
         texts[part] = further.text()
-    return texts
+    return texts, {**dict.fromkeys(core.files, CORE), **owner}
+
+
+def forward(owner, texts, folder):
+    for name, part in owner.items():
+        if name not in texts:
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"#pragma once\n#include <{part}>\n", encoding="utf-8")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare; exit status 1 if a file differs")
+    parser.add_argument("--forward", type=Path, metavar="FOLDER", help="write the forwarding headers there, and nothing else")
     parser.add_argument("--output", type=Path, help="another folder than single_include/")
     options = parser.parse_args()
     root = Path(__file__).resolve().parent.parent
     output = options.output or root / "single_include"
 
-    texts = generate(root)
+    texts, owner = generate(root)
+    if options.forward:
+        forward(owner, texts, options.forward)
+        return 0
     stale = [path for path in sorted(output.rglob("*.hpp")) if str(path.relative_to(output)) not in texts]
     differs = [name for name, text in texts.items() if not (output / name).is_file() or (output / name).read_text(encoding="utf-8") != text]
     if options.check:

@@ -23,7 +23,7 @@ built() {
 }
 is_current() { [[ -x $output && -f $stamp && $(<"$stamp") == "$state" ]]; }
 
-# One line for everything that the programs are made of: names, sizes and times of the sources, of the compiler, and of Debian's list of packages;
+# One line for everything that the programs are made of: names, sizes and times of the sources, of the compiler, and of Debian's list of packages; the CPU;
 # and the config that cast wrote.
 source_state() {
   {
@@ -31,6 +31,7 @@ source_state() {
       -o \( -type f -o -type l \) -printf '%P %s %T@\n' | LC_ALL=C sort
     if [[ -n ${config-} && $target == engine_* ]]; then sha256sum <"$config"; fi
     stat -L -c '%n %s %Y' -- "$(command -v c++)" /var/lib/dpkg/status 2>/dev/null || true
+    grep -m 1 '^flags' /proc/cpuinfo || true  # kernels are compiled for the CPU
   } | sha256sum
 }
 

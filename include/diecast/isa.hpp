@@ -22,9 +22,12 @@
 
 namespace diecast::inline DIECAST_ISA {
 
-/// The set whose kernels this unit uses: "avx512" (AVX-512 F, BW, DQ, VL and VNNI), "avx2" (AVX2, FMA and F16C) or "portable". The compiler decides
-/// by its options (-march=native, -march=x86-64-v3), never the machine that the program runs on.
-inline constexpr std::string_view isa = std::string_view(DIECAST_QUOTED(DIECAST_ISA)).substr(0, std::string_view(DIECAST_QUOTED(DIECAST_ISA)).find('_'));
+/// The set whose kernels this unit uses: "avx512" (AVX-512 F, BW, DQ, VL and VNNI), "avx2" (AVX2, FMA and F16C) or "portable".
+/// The compiler decides by its options (-march=native, -march=x86-64-v3), never the machine that the program runs on.
+inline constexpr std::string_view isa = [] {
+  constexpr std::string_view name = DIECAST_QUOTED(DIECAST_ISA);
+  return name.substr(0, name.find('_'));
+}();
 
 }  // namespace diecast::inline DIECAST_ISA
 

@@ -1,8 +1,9 @@
-// DIECAST_ISA names the inline namespace of code that depends on the instruction set that a unit is compiled for, so that objects compiled for
-// different sets cannot mix: the linker keeps one of several equal inline functions, and it might be one that this machine cannot run. It exists
-// between this header and isa_end.hpp only, so that no macro is left behind: both are included anew by every such header, hence no #pragma once.
+// DIECAST_ISA names the inline namespace of code that depends on the instruction set that a unit is compiled for, so that objects
+// compiled for different sets cannot mix: the linker keeps one of several equal inline functions, and it might be one that this machine
+// cannot run. It exists between this header and isa_end.hpp only, so that no macro is left behind: both are included anew by every such
+// header, hence no #pragma once.
 #ifdef DIECAST_ISA
-#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing after the last header, or a header is included between the two"
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
 #endif
 // Up to the first _ stands the set whose kernels are used (`diecast::isa`); what follows is what the compiler may use of its own accord.
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)

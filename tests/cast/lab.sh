@@ -66,6 +66,7 @@ if [ "$1" = config ]; then
   for word; do printf '<%s>\n' "$word"; done >"$7"
 fi
 if [ "$1" = embed ]; then cp "$3" "$5"; fi
+if [ "$1" = pack ]; then echo . >>"$LAB/packed"; cp -r "$3" "$5"; fi
 if [ -f "$LAB/status" ]; then exit "$(cat "$LAB/status")"; fi
 ENGINE
 chmod +x "$1"

@@ -2,7 +2,7 @@
 # An engine that cast made for one file: it answers, refuses another file by name, and carries its model wherever it goes.
 set -euo pipefail
 root=$(cd -- "${BASH_SOURCE[0]%/*}/../.." && pwd)
-tool=$1 engine=$2 model=$3
+tool=$1 engine=$2 model=$3 any=$4
 folder=$(mktemp -d)
 trap 'rm -rf -- "$folder"' EXIT
 cd "$folder"
@@ -20,14 +20,34 @@ printf '\x01' | dd of=changed.gguf bs=1 seek=$(($(stat -c %s "$model") - 64)) co
 status=0; "$engine" verify --model changed.gguf >/dev/null 2>err || status=$?
 if [[ $status != 2 || $(<err) != *"weights digest: compiled "*", file "* ]]; then problem "$status $(<err)"; fi
 
+# Packed, it says the same, is the same to every digest, and the reference runs it, too.
+"$engine" pack --model "$model" -- packed
+if [[ $("$engine" logits --model packed --ids 1,2,3 --json) != "$expected" ]]; then problem "packed, it says something else"; fi
+if [[ $("$engine" logits --model packed --backend reference --ids 1,2,3 --json) != $("$engine" logits --model "$model" --backend reference --ids 1,2,3 --json) ]]; then
+  problem "packed, the reference says something else"
+fi
+if ! "$engine" verify --model packed >out 2>err; then problem "$(<out) $(<err)"; fi
+status=0; "$engine" pack --model packed -- again 2>err || status=$?
+if [[ $status != 2 || $(<err) != *"packed is packed already"* || -e again ]]; then problem "$status $(<err)"; fi
+status=0; "$any" logits --model "$root/models/tiny-shakespeare" --ids 1 >/dev/null 2>err || status=$?
+if [[ $status != 0 ]]; then problem "$(<err)"; fi
+
 # Embedded and moved: no --model, no file beside it.
-"$tool" embed -- "$engine" "$model" whole
+"$tool" embed -- "$engine" packed whole
 mkdir elsewhere; mv whole elsewhere/moved
 if [[ $(cd / && env -i "$folder/elsewhere/moved" logits --ids 1,2,3 --json) != "$expected" ]]; then problem "embedded, it says something else"; fi
-if ! "$tool" embed -- elsewhere/moved "$model" twice 2>err; then :; else problem "embedded twice"; fi
+if ! "$tool" embed -- elsewhere/moved packed twice 2>err; then :; else problem "embedded twice"; fi
 if [[ $(<err) != *"carries a model already"* ]]; then problem "$(<err)"; fi
-status=0; "$tool" embed -- "$engine" "$root/models/tiny-shakespeare" folder 2>err || status=$?
-if [[ $status != 2 || $(<err) != *"a folder cannot be put into a program"* ]]; then problem "$status $(<err)"; fi
+status=0; "$tool" embed -- "$engine" "$model" raw 2>err || status=$?
+if [[ $status != 2 || $(<err) != *"does not begin as an engine file does"* ]]; then problem "$status $(<err)"; fi
+# A folder is packed, too.
+cp -r "$root/models/tiny-shakespeare" shakespeare
+said=$("$any" run --model shakespeare --raw --max-tokens 8 --greedy "ROMEO:" 2>err) || problem "no answer: $(<err)"
+"$any" pack --model shakespeare -- folder.packed
+"$tool" embed -- "$any" folder.packed play
+mv shakespeare away; rm folder.packed
+if [[ -z $said || $(cd / && env -i "$folder/play" run --raw --max-tokens 8 --greedy "ROMEO:" 2>"$folder/err") != "$said" ]]; then problem "embedded, the folder says something else: $(<err)"; fi
+if [[ $(./play info --json) != *'"model_file":"the model inside this program"'* ]]; then problem "$(./play info --json)"; fi
 # --model goes before what is inside.
 status=0; elsewhere/moved info --model /nowhere 2>err || status=$?
 if [[ $status != 2 || $(<err) != *"/nowhere"* ]]; then problem "$status $(<err)"; fi

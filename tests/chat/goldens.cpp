@@ -8,7 +8,6 @@
 #include <diecast/chat/from_json.hpp>
 
 using namespace diecast;
-using chat::Json;
 
 namespace {
 
@@ -24,13 +23,13 @@ std::tm clock_of_the_goldens() {
   return time;
 }
 
-Json read(const std::string& path) {
+chat::Json read(const std::string& path) {
   std::ifstream file(path);
-  return file ? Json::parse(file) : Json();
+  return file ? chat::Json::parse(file) : chat::Json();
 }
 
 // The row's text or error; true as the error stands for one that Python words.
-void check_row(const Json& row, const std::string& source, const Json& context) {
+void check_row(const chat::Json& row, const std::string& source, const chat::Json& context) {
   std::string rendered;
   std::string refused;
   bool own_words = false;
@@ -56,12 +55,12 @@ void check_row(const Json& row, const std::string& source, const Json& context) 
 // Every string that is a value becomes this: a letter that no template contains, and a marker.
 const std::string sentinel = "\u0298";
 
-Json with_sentinels(const Json& json, const std::string& key = "") {
+chat::Json with_sentinels(const chat::Json& json, const std::string& key = "") {
   if (json.is_string() && key != "role" && key != "bos_token" && key != "eos_token") return sentinel + "<|im_end|>" + sentinel;
   if (!json.is_structured()) return json;
-  Json result = json.is_array() ? Json::array() : Json::object();
+  chat::Json result = json.is_array() ? chat::Json::array() : chat::Json::object();
   if (json.is_array()) {
-    for (const Json& item : json) result.push_back(with_sentinels(item));
+    for (const chat::Json& item : json) result.push_back(with_sentinels(item));
   } else {
     for (const auto& [name, item] : json.items()) result[name] = with_sentinels(item, name);
   }
@@ -69,7 +68,7 @@ Json with_sentinels(const Json& json, const std::string& key = "") {
 }
 
 // How often the sentinel stands in the prompt, and how often among typed bytes.
-void check_sentinels(const std::string& source, const Json& context) {
+void check_sentinels(const std::string& source, const chat::Json& context) {
   PromptText prompt;
   try {
     prompt = render_json(ChatTemplate(source), context.dump(), clock_of_the_goldens);
@@ -92,9 +91,9 @@ void check_sentinels(const std::string& source, const Json& context) {
 }  // namespace
 
 TEST_CASE("every feature of the template language gives what jinja2 gives") {
-  const Json goldens = read(DIECAST_SOURCE_DIR "/tests/data/chat/goldens.json");
+  const chat::Json goldens = read(DIECAST_SOURCE_DIR "/tests/data/chat/goldens.json");
   REQUIRE(goldens["rows"].size() > 300);
-  for (const Json& row : goldens["rows"]) {
+  for (const chat::Json& row : goldens["rows"]) {
     const std::string source = row["template"];
     CAPTURE(row["group"].get<std::string>(), source);
     check_row(row, source, goldens["context"]);
@@ -102,9 +101,9 @@ TEST_CASE("every feature of the template language gives what jinja2 gives") {
 }
 
 TEST_CASE("T2: typed text never leaves its marks, whatever a template does with it") {
-  const Json goldens = read(DIECAST_SOURCE_DIR "/tests/data/chat/goldens.json");
-  const Json context = with_sentinels(goldens["context"]);
-  for (const Json& row : goldens["rows"]) {
+  const chat::Json goldens = read(DIECAST_SOURCE_DIR "/tests/data/chat/goldens.json");
+  const chat::Json context = with_sentinels(goldens["context"]);
+  for (const chat::Json& row : goldens["rows"]) {
     const std::string source = row["template"];
     if (source.find("\xCA") != std::string::npos) continue;  // a byte of the sentinel in the template itself
     CAPTURE(source);
@@ -113,7 +112,7 @@ TEST_CASE("T2: typed text never leaves its marks, whatever a template does with 
 }
 
 TEST_CASE("24 real templates over 12 conversations give what HF transformers gives") {
-  const Json collection = read(DIECAST_SOURCE_DIR "/../shared/templates/rendered.json");
+  const chat::Json collection = read(DIECAST_SOURCE_DIR "/../shared/templates/rendered.json");
   if (collection.is_null()) {
     WARN("the collection of real templates is not here: skipped");
     return;
@@ -123,7 +122,7 @@ TEST_CASE("24 real templates over 12 conversations give what HF transformers giv
     const std::string source = entry["source"];
     for (const auto& [conversation, row] : entry["rows"].items()) {
       CAPTURE(name, conversation);
-      Json context = collection["conversations"][conversation];
+      chat::Json context = collection["conversations"][conversation];
       context["bos_token"] = collection["bos"];
       context["eos_token"] = collection["eos"];
       check_row(row, source, context);

@@ -52,6 +52,8 @@ class Run(unittest.TestCase):
         self.assertLessEqual(set(timing), {"load", "template", "tokenize", "queue", "prefill", "sample", "send", "ttft", "decode_per_token"})
         stages = [timing[stage] for stage in timing if stage not in ("ttft", "decode_per_token")]
         self.assertAlmostEqual(sum(stages), timing["ttft"], places=6)  # they touch, so they add up
+        # Not streamed: the first byte comes with the last token, so that 47 tokens after the first are within `send`.
+        self.assertGreaterEqual(timing["send"], 47 * timing["decode_per_token"])
 
     def test_the_answer_alone_is_on_standard_output_and_the_table_on_standard_error(self):
         case = oracle("tiny-shakespeare")[0]
@@ -217,6 +219,18 @@ class Refusals(unittest.TestCase):
             os.close(write)
             self.assertEqual(done.returncode, 1, arguments)
             self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+
+    def test_weights_that_are_no_numbers_blame_the_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for file in Path(tiny).iterdir():
+                Path(folder, file.name).write_bytes(file.read_bytes())
+            weights = bytearray(Path(folder, "model.safetensors").read_bytes())
+            size = int.from_bytes(weights[:8], "little")
+            begin = 8 + size + json.loads(weights[8:8 + size])["transformer.ln_f.weight"]["data_offsets"][0]
+            weights[begin:begin + 2] = b"\x00\x7e"  # NaN in float16
+            Path(folder, "model.safetensors").write_bytes(weights)
+            self.refused(["run", "--model", folder, "x"], ["the logits of step 0 hold NaN at id 0", "the model file are damaged"])
+            self.refused(["logits", "--model", folder, "--ids", "1,2"], ["the logits of position 1 hold NaN", "the model file are damaged"])
 
     def test_empty_and_long_prompts(self):
         self.refused(["run", "--model", tiny, ""], ["no tokens"])

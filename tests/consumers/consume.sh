@@ -77,6 +77,17 @@ digits of the identity: 64' "$("$folder/build/parts" "$root/models/tiny-shakespe
     "$cxx" -std=c++20 -I"$folder/only" "$here/core.cpp" -o "$folder/consumer"
     same "the program" "$core_right" "$("$folder/consumer")"
     ;;
+  compiled)  # the core's larger part from its library; what is printed: the greedy ids of HF transformers, as in examples/CMakeLists.txt
+    installed
+    built "$here/compiled" -Ddiecast_ROOT="$folder/installed" -DCMAKE_BUILD_TYPE=Release
+    same "the program" 'ids: 68 218 216 207 50 59 3 116 77 51 147 246
+rendered: <s>[user] HELLO
+other unit: 12 tokens, then length' "$("$folder/build/consumer" "$root/tests/data/models/tiny-llama/model.gguf")"
+    if nm -C "$folder"/build/CMakeFiles/consumer.dir/*.o | grep 'chat::Interpreter::'; then echo "a unit compiled what the library holds"; exit 1; fi
+    rm "$folder"/installed/lib*/libdiecast_compiled.a
+    if cmake -S "$here/compiled" -B "$folder/wrong" -Ddiecast_ROOT="$folder/installed" >"$folder/log" 2>&1; then echo "find_package found the part compiled without its archive"; exit 1; fi
+    grep -q 'compiled lacks its archive' "$folder/log" || { cat "$folder/log"; exit 1; }
+    ;;
   *) echo "there is no way $way"; exit 1 ;;
 esac
 echo "$way: as it should"

@@ -235,20 +235,31 @@ inline GgufBuilder tiny_qwen2() {
   return gguf;
 }
 
-// gpt2: hidden 12, 2 layers, 3 heads of 4, MLP 20, vocabulary 16, 32 positions, tied head.
-inline GgufBuilder tiny_gpt2() {
+// stablelm: the same sizes, LayerNorm with biases.
+inline GgufBuilder tiny_stablelm() {
+  GgufBuilder gguf = tiny_llama("stablelm");
+  gguf.remove_key("stablelm.attention.layer_norm_rms_epsilon").f32("stablelm.attention.layer_norm_epsilon", 1e-5F).some_tensor("output_norm.bias", {12});
+  for (const std::string block : {"blk.0.", "blk.1."}) gguf.some_tensor(block + "attn_norm.bias", {12}).some_tensor(block + "ffn_norm.bias", {12});
+  return gguf;
+}
+
+// gpt2 (or gptneox, starcoder2, which turn instead of learning positions): hidden 12, 3 heads of 4, plain MLP 20, vocabulary 16, 32 positions, tied head.
+inline GgufBuilder tiny_plain(const std::string& architecture, std::uint32_t layers = 2) {
   GgufBuilder gguf;
-  gguf.text("general.architecture", "gpt2").text("general.name", "Tiny");
-  gguf.u32("gpt2.block_count", 2).u32("gpt2.context_length", 32).u32("gpt2.embedding_length", 12).u32("gpt2.feed_forward_length", 20);
-  gguf.u32("gpt2.attention.head_count", 3).f32("gpt2.attention.layer_norm_epsilon", 1e-5F);
+  gguf.text("general.architecture", architecture).text("general.name", "Tiny");
+  const std::string a = architecture + ".";
+  gguf.u32(a + "block_count", layers).u32(a + "context_length", 32).u32(a + "embedding_length", 12).u32(a + "feed_forward_length", 20);
+  gguf.u32(a + "attention.head_count", 3).f32(a + "attention.layer_norm_epsilon", 1e-5F);
   add_tiny_vocabulary(gguf);
   const auto linear = [&](const std::string& name, std::uint64_t in, std::uint64_t out) {
     gguf.some_tensor(name + ".weight", {in, out}).some_tensor(name + ".bias", {out});
   };
   const auto norm = [&](const std::string& name) { gguf.some_tensor(name + ".weight", {12}).some_tensor(name + ".bias", {12}); };
-  gguf.some_tensor("token_embd.weight", {12, 16}).some_tensor("position_embd.weight", {12, 32});
+  gguf.some_tensor("token_embd.weight", {12, 16});
+  if (architecture == "gpt2") gguf.some_tensor("position_embd.weight", {12, 32});
   norm("output_norm");
-  for (const std::string block : {"blk.0.", "blk.1."}) {
+  for (std::uint32_t layer = 0; layer < layers; ++layer) {
+    const std::string block = "blk." + std::to_string(layer) + ".";
     norm(block + "attn_norm");
     norm(block + "ffn_norm");
     linear(block + "attn_qkv", 12, 36);
@@ -258,6 +269,7 @@ inline GgufBuilder tiny_gpt2() {
   }
   return gguf;
 }
+inline GgufBuilder tiny_gpt2() { return tiny_plain("gpt2"); }
 
 // gemma3 (or gemma2): hidden 12, 2 layers, 2 query heads and 1 KV head of 8, MLP 20, vocabulary 16, window 4.
 inline GgufBuilder tiny_gemma(const std::string& architecture = "gemma3") {

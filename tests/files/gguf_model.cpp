@@ -232,6 +232,51 @@ TEST_CASE("gemma2: soft caps, every second layer sees all") {
   CHECK_THAT(refusal(silent), Contains("'gemma2.final_logit_softcapping' is -1; a soft cap is positive"));
 }
 
+TEST_CASE("stablelm: the norm of the MLP says whether the residual is parallel, not the key") {
+  // llama.cpp's converter writes the key as true where config.json lacks it (conversion/stablelm.py); its graph looks at the tensor
+  // (src/models/stablelm.cpp); transformers has no such norm in a parallel layer (modeling_stablelm.py).
+  GgufBuilder builder = tiny_stablelm();
+  for (const bool key : {true, false}) {
+    builder.flag("stablelm.use_parallel_residual", key);
+    CHECK(read(builder).spec.residual == Residual::sequential);
+  }
+  builder.flag("stablelm.use_parallel_residual", true);
+  for (const std::string block : {"blk.0.", "blk.1."}) builder.remove_tensor(block + "ffn_norm.weight").remove_tensor(block + "ffn_norm.bias");
+  CHECK(read(builder).spec.residual == Residual::parallel_shared_norm);
+  builder.flag("stablelm.use_parallel_residual", false);
+  CHECK_THAT(refusal(builder), Contains("the tensor 'blk.0.ffn_norm.weight' is missing"));
+}
+
+TEST_CASE("starcoder2 and llama: a window that the file does not state is none") {
+  // llama.cpp's converter writes no window for them (conversion/base.py) and its graph has none (src/models/starcoder2.cpp).
+  CHECK_FALSE(read(tiny_llama()).spec.attention.window);
+  GgufBuilder builder = tiny_plain("starcoder2");
+  CHECK_FALSE(read(builder).spec.attention.window);
+  CHECK(std::get<PlainMlp>(read(builder).spec.mlp).activation == Activation::gelu_tanh);  // Starcoder2Config's hidden_act
+  builder.u32("starcoder2.attention.sliding_window", 8);
+  CHECK(read(builder).spec.attention.window == SlidingWindow{.length = 8});
+}
+
+TEST_CASE("gpt-neox: the exact GELU of its config.json, and the approximation of GPT-NeoX-20B") {
+  // EleutherAI's config.json: Pythia has hidden_act "gelu", gpt-neox-20b "gelu_fast"; llama.cpp's converter (conversion/gpt_neox.py) writes neither.
+  GgufBuilder builder = tiny_plain("gptneox");
+  builder.flag("gptneox.use_parallel_residual", true);
+  CHECK(std::get<PlainMlp>(read(builder).spec.mlp).activation == Activation::gelu);
+  CHECK(read(builder).spec.residual == Residual::parallel);
+  builder.flag("gptneox.use_parallel_residual", false);
+  CHECK(read(builder).spec.residual == Residual::sequential);
+
+  GgufBuilder large = tiny_plain("gptneox", 44);
+  const auto activation = [&](std::uint32_t hidden) {
+    large.u32("gptneox.embedding_length", hidden);
+    const Gguf file = large.open();
+    GgufTensors tensors(file);
+    return std::get<PlainMlp>(read_gguf_spec(file, tensors).mlp).activation;
+  };
+  CHECK(activation(6144) == Activation::gelu_tanh);
+  CHECK(activation(6138) == Activation::gelu);
+}
+
 TEST_CASE("RoPE scaling: linear, llama3 from its divisors, others refused by name") {
   GgufBuilder builder = tiny_llama();
   builder.text("llama.rope.scaling.type", "linear").f32("llama.rope.scaling.factor", 4.0F);
@@ -245,7 +290,18 @@ TEST_CASE("RoPE scaling: linear, llama3 from its divisors, others refused by nam
   builder.f32("llama.rope.scaling.attn_factor", 1.0F);
   CHECK(refusal(builder) == "");
   builder.f32("llama.rope.scaling.attn_factor", 1.2F);
-  CHECK_THAT(refusal(builder), Contains("'llama.rope.scaling.attn_factor' is 1.2") && Contains("only 1 is supported"));
+  CHECK_THAT(refusal(builder), Contains("'llama.rope.scaling.attn_factor' is 1.2; only 1 is supported"));
+  builder.remove_key("llama.rope.scaling.attn_factor");
+  // yarn_attn_factor is config.json's attention_factor (conversion/base.py); llama-context.cpp does not use it here. 0.1 ln 4 + 1 = 1.138629.
+  builder.f32("llama.rope.scaling.yarn_attn_factor", 1.1386294F).f32("llama.rope.scaling.yarn_log_multiplier", 0.0F).f32("llama.rope.scaling.yarn_ext_factor", 1.0F);
+  CHECK(read(builder).spec.position == Position(Rope{.theta = 10000, .scaling = YarnScaling{4, 8, 16, 2}}));
+  for (const float wrong : {1.0F, 1.5F}) {
+    builder.f32("llama.rope.scaling.yarn_attn_factor", wrong);
+    CHECK_THAT(refusal(builder), Contains("'llama.rope.scaling.yarn_attn_factor' is " + text_of(static_cast<double>(wrong)) + "; only what YaRN's formula gives"));
+  }
+  builder.remove_key("llama.rope.scaling.yarn_attn_factor").f32("llama.rope.scaling.yarn_log_multiplier", 1.0F);
+  CHECK_THAT(refusal(builder), Contains("'llama.rope.scaling.yarn_log_multiplier' is 1"));
+  builder.remove_key("llama.rope.scaling.yarn_log_multiplier");
   builder.text("llama.rope.scaling.type", "longrope");
   CHECK_THAT(refusal(builder), Contains("the RoPE scaling 'longrope' is not supported"));
 }

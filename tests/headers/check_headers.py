@@ -7,8 +7,8 @@ With --together, the headers are compiled in one unit only: what one of them fai
 g++ and clang++ share, so one compiler tries each alone and the other one adds its own opinion of the code in a fraction of the time.
 With --nvcc it compiles the given .cu files and the headers that are for nvcc only (B4, B5).
 
-Only syntax is checked: linking has its own test. A header that reaches Hana, Eigen or nlohmann-json gets exactly that library
-precompiled, which hides nothing (it includes it anyway) and makes the whole check a matter of seconds.
+Only syntax is checked: linking has its own test. A header that reaches Hana, Eigen, nlohmann-json or one of our own that many need gets
+exactly that precompiled, which hides nothing (it includes it anyway, and that one is tried alone, too).
 Exit status 77: skipped, because the compiler is not there.
 """
 import argparse
@@ -20,7 +20,8 @@ import sys
 import tempfile
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
-HEAVY = ["diecast/diecast.hpp", "diecast/spec/hana.hpp", "Eigen/", "nlohmann/", "sentencepiece"]  # worth precompiling
+HEAVY = ["diecast/diecast.hpp", "diecast/spec/hana.hpp", "Eigen/", "nlohmann/", "sentencepiece",  # worth precompiling
+         "diecast/chat/interpreter.hpp", "diecast/chat/value.hpp", "diecast/files/model.hpp", "diecast/spec/spec.hpp", "diecast/tokens/scan.hpp"]
 HOSTILE = ["min(a, b) (((a) < (b)) ? (a) : (b))", "max(a, b) (((a) > (b)) ? (a) : (b))", "small char", "I _Complex_I", "B0 0000000"]
 PAIRED = {f"diecast/{name}_{end}.hpp" for name in ("isa", "kernels/device") for end in ("begin", "end")}  # included in pairs by headers, not by users
 INCLUDE = re.compile(r"^\s*#\s*include\s*<([^>]+)>", re.MULTILINE)
@@ -29,7 +30,7 @@ INCLUDE = re.compile(r"^\s*#\s*include\s*<([^>]+)>", re.MULTILINE)
 class Headers:
     def __init__(self, root):
         self.root = root
-        self.text = {}
+        self.text, self.reached = {}, {}
         for folder, _, files in os.walk(root, followlinks=True):  # kernels/ is a link
             for file in sorted(files):
                 if file.endswith(".hpp"):
@@ -47,16 +48,20 @@ class Headers:
 
     def includes(self, name):
         """Every header that `name` reaches: ours, and the direct includes of others."""
-        seen, todo = set(), [name]
-        while todo:
-            for found in INCLUDE.findall(self.text.get(todo.pop(), "")):
-                if found not in seen:
-                    seen.add(found)
-                    todo.append(found)
-        return seen
+        if name not in self.reached:
+            seen, todo = set(), [name]
+            while todo:
+                for found in INCLUDE.findall(self.text.get(todo.pop(), "")):
+                    if found not in seen:
+                        seen.add(found)
+                        todo.append(found)
+            self.reached[name] = seen
+        return self.reached[name]
 
-    def heavy(self, name):  # a library, or the core in a generated part, that is worth precompiling
-        return tuple(sorted(i for i in self.includes(name) | {name} if any(i.startswith(h) for h in HEAVY)))
+    def heavy(self, name):
+        """What is worth precompiling of `name` and all that it includes, without what the rest of it includes anyway."""
+        found = {i for i in self.includes(name) | {name} if any(i.startswith(h) for h in HEAVY)}
+        return tuple(sorted(i for i in found if not any(i in self.includes(other) for other in found - {i})))
 
 
 class Compiler:

@@ -93,15 +93,22 @@ TEST_CASE("S5: the temperature before or after the filters") {
 TEST_CASE("S8: logits that are no numbers are errors that name the step") {
   Sampler sampler({}, 3);
   CHECK(sampler.sample(std::vector<float>{0, 1, 0}) == 1);
-  CHECK_THROWS_WITH(sampler.sample(std::vector<float>{nan_, 1, 2}), "the logits of step 1 hold NaN at id 0");
-  CHECK_THROWS_WITH(sampler.sample(std::vector<float>{0, 1, infinity}), "the logits of step 1 hold infinity at id 2");
-  CHECK_THROWS_WITH(sampler.sample(std::vector<float>{-infinity, -infinity, -infinity}), "the logits of step 1 leave no token that can be drawn");
+  CHECK_THROWS_WITH(sampler.sample(std::vector<float>{nan_, 1, 2}), "the logits of step 1 hold NaN at id 0: the weights in the model file are damaged");
+  CHECK_THROWS_WITH(sampler.sample(std::vector<float>{0, 1, infinity}), "the logits of step 1 hold infinity at id 2: the weights in the model file are damaged");
+  CHECK_THROWS_WITH(sampler.sample(std::vector<float>{-infinity, -infinity, -infinity}), "the logits of step 1 leave no token that can be drawn: the weights in the model file are damaged");
   CHECK_THROWS_AS(sampler.sample(std::vector<float>{}), Error);
   CHECK(sampler.sample(std::vector<float>{-infinity, 0, -infinity}) == 1);
   CHECK(drawn({-infinity, 0, -infinity}, {.temperature = 1}) == std::set<int>{1});
   CHECK(drawn({-infinity, 0, -infinity}, {.temperature = 1e300, .top_k = 2, .top_p = .99}) == std::set<int>{1});
   CHECK(drawn({-infinity, 0, -infinity}, {.repetition_penalty = 1.5}) == std::set<int>{1});
-  CHECK_THROWS_AS(Sampler({.temperature = 1, .seed = 1}, 3).sample(std::vector<float>{nan_, 1, 2}), Error);
+  for (const std::vector<float>& wrong : {std::vector<float>{nan_, 1, 2}, {0, infinity, 0}, {-infinity, -infinity, -infinity}}) {
+    try {
+      Sampler({.temperature = 1, .seed = 1}, 3).sample(wrong);
+      FAIL("drawn");
+    } catch (const Error& error) {
+      CHECK(error.blame() == Blame::user);  // a whole model file mends it
+    }
+  }
 }
 
 TEST_CASE("Logits beyond the tokenizer's ids are never sampled, and may be anything") {

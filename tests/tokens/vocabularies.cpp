@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 
 #include <random>
-#include <sstream>
 
 #include <diecast/files/gguf_tokenizer.hpp>
 #include <diecast/tokens/detokenizer.hpp>
@@ -11,17 +10,12 @@
 
 #include "golden_file.hpp"
 #include "large_files.hpp"
+#include "vocabulary_rows.hpp"
 
 using namespace diecast;
 using namespace tokens_test;
 
 namespace {
-
-void check_row(const Tokenizer& tokenizer, const std::string& text, const std::vector<int>& ids) {
-  INFO(text);
-  CHECK(tokenizer.encode(text) == ids);
-  CHECK(decode(tokenizer, ids) == text);
-}
 
 void check_random_ids(const Tokenizer& tokenizer) {
   std::mt19937 random(3);
@@ -33,24 +27,11 @@ void check_random_ids(const Tokenizer& tokenizer) {
   }
 }
 
-// Texts between marker lines, ids of each on a line.
 void check_vocabulary(const std::string& name) {
   const auto path = shared_file("tokenizers/vocab/ggml-vocab-" + name + ".gguf");
   if (!path) return;
   const auto tokenizer = make_tokenizer(read_gguf_tokenizer(path->string()));
-  const std::string texts = read_file(path->string() + ".inp");
-  const std::string marker = "\n__ggml_vocab_test__\n";
-  std::istringstream answers(read_file(path->string() + ".out"));
-  std::string line;
-  int rows = 0;
-  for (std::size_t begin = 0, end; (end = texts.find(marker, begin)) != std::string::npos; begin = end + marker.size(), ++rows) {
-    REQUIRE(std::getline(answers, line));
-    std::istringstream numbers(line);
-    std::vector<int> ids;
-    for (int id; numbers >> id;) ids.push_back(id);
-    check_row(*tokenizer, texts.substr(begin, end - begin), ids);
-  }
-  CHECK(rows == 46);
+  check_rows_beside(*tokenizer, *path);
   check_random_ids(*tokenizer);
   if (name == "qwen2") CHECK(tokenizer->encode("<|im_end|>") == std::vector<int>{27, 91, 318, 6213, 91, 29});  // row T2
 }

@@ -1,7 +1,6 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <sstream>
 
 #include <diecast/sentencepiece.hpp>
 #include <diecast/files/gguf_tokenizer.hpp>
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tokens/large_files.hpp"
+#include "tokens/vocabulary_rows.hpp"
 
 using namespace diecast;
 using namespace tokens_test;
@@ -219,22 +219,7 @@ TEST_CASE("Llama SentencePiece: every row") {
   const auto path = shared_file("tokenizers/vocab/ggml-vocab-llama-spm.gguf");
   if (!path) return;
   const auto tokenizer = make_any_tokenizer(read_gguf_tokenizer(path->string()));
-  const std::string texts = read_file(path->string() + ".inp");
-  const std::string marker = "\n__ggml_vocab_test__\n";
-  std::istringstream answers(read_file(path->string() + ".out"));
-  std::string line;
-  int rows = 0;
-  for (std::size_t begin = 0, end; (end = texts.find(marker, begin)) != std::string::npos; begin = end + marker.size(), ++rows) {
-    REQUIRE(std::getline(answers, line));
-    std::istringstream numbers(line);
-    std::vector<int> ids;
-    for (int id; numbers >> id;) ids.push_back(id);
-    const std::string text = texts.substr(begin, end - begin);
-    INFO(text);
-    CHECK(tokenizer->encode(text) == ids);
-    CHECK(decode(*tokenizer, ids) == text);
-  }
-  CHECK(rows == 46);
+  check_rows_beside(*tokenizer, *path);
 }
 
 TEST_CASE("Gemma 3: every row") {
@@ -246,8 +231,6 @@ TEST_CASE("Gemma 3: every row") {
   CHECK(cases.size() > 50);
   for (const auto& row : cases) {
     const auto text = row.at("text").get<std::string>();
-    INFO(text);
-    CHECK(tokenizer->encode(text) == row.at("ids").get<std::vector<int>>());
-    if (text.find("▁") == std::string::npos) CHECK(decode(*tokenizer, tokenizer->encode(text)) == text);  // ▁ is SentencePiece's space
+    check_row(*tokenizer, text, row.at("ids").get<std::vector<int>>(), text.find("▁") == std::string::npos);  // ▁ is SentencePiece's space
   }
 }

@@ -1,5 +1,4 @@
-// A model inside the program that runs it: the program, zeros up to a page, the GGUF file as it is, and a footer that says where it lies. The
-// bytes are mapped from the program's own file, so nothing is copied and no assembler or linker is needed.
+// A model inside the program that runs it: the program, zeros up to a page, the bytes of an engine file, and a footer that says where they lie. They are mapped from the program's own file, so nothing is copied and no assembler or linker is needed.
 #pragma once
 
 #include <array>
@@ -10,8 +9,8 @@
 #include <span>
 #include <string>
 
+#include <diecast/cpu/engine_file.hpp>
 #include <diecast/error.hpp>
-#include <diecast/files/gguf.hpp>
 #include <diecast/files/mapping.hpp>
 
 namespace diecast::cast {
@@ -39,12 +38,12 @@ inline std::optional<std::span<const std::byte>> embedded_in(std::span<const std
   return program.subspan(footer.offset, footer.size);
 }
 
-// The model inside the program that runs.
-inline std::optional<Gguf> embedded_model() {
+// The model inside the program that runs, if there is one.
+inline std::optional<cpu::EngineFile> embedded_model(const AcceptModel& accept) {
   const auto program = Mapping::open("/proc/self/exe");
   const auto bytes = embedded_in(program->bytes());
   if (!bytes) return std::nullopt;
-  return Gguf(*bytes, "the model inside this program", program);
+  return cpu::open_engine_file(*bytes, program, "the model inside this program", accept);
 }
 
 }  // namespace diecast::cast

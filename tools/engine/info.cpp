@@ -14,25 +14,6 @@ namespace diecast::shell {
 
 namespace {
 
-// What the compiler was allowed to use.
-std::string isa() {
-#if defined(__x86_64__)
-#if defined(__AVX512VNNI__)
-  return "x86-64 avx512vnni";
-#elif defined(__AVX512F__)
-  return "x86-64 avx512f";
-#elif defined(__AVX2__)
-  return "x86-64 avx2";
-#else
-  return "x86-64 sse2";
-#endif
-#elif defined(__aarch64__)
-  return "aarch64 neon";
-#else
-  return "portable";
-#endif
-}
-
 void print_tree(const Json& json, int indent) {
   for (const auto& [key, value] : json.items()) {
     if (key == "kind") continue;
@@ -49,8 +30,9 @@ void print_tree(const Json& json, int indent) {
 
 int info(const Compiled& compiled, const CommonOptions& common) {
   std::optional<Waiting> waiting("computing digests");
-  const Model model = open_checked(compiled, common);
-  const Identity identity = identity_of(model);
+  const Opened opened = open_checked(compiled, common);
+  const Model& model = opened.model;
+  const Identity identity = opened.packed ? opened.identity : identity_of(model);
   waiting.reset();
   Json json;
   json["name"] = compiled.name;
@@ -61,8 +43,8 @@ int info(const Compiled& compiled, const CommonOptions& common) {
                      {"chat_template", identity.chat_template},
                      {"generation", identity.generation}};
   json["model_file"] = model.path;
-  json["isa"] = isa();
-  json["memory_bytes"] = memory_bytes(common, model.spec);
+  json["isa"] = common.cpu.isa;
+  json["memory_bytes"] = memory_bytes(common, opened);
   if (common.json) put(line_of(json));
   else print_tree(json, 0);
   return 0;

@@ -4,10 +4,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include <fmt/core.h>
 
+#include <diecast/cpu/engine_file.hpp>
+#include <diecast/cpu/parts.hpp>
+#include <diecast/cpu/unpack.hpp>
 #include <diecast/files/open.hpp>
 #include <diecast/identity/identity.hpp>
 #include <diecast/reference/reference.hpp>
@@ -26,13 +31,29 @@ std::string model_path(const CommonOptions& options) {
   throw Error("no model file was named: --model FILE");
 }
 
-Model open_checked(const Compiled& compiled, const CommonOptions& options) {
+Opened open_checked(const Compiled& compiled, const CommonOptions& options) {
   const AcceptModel accept = [&](const Spec& spec, std::span<const Format> formats) { check_compiled(compiled, spec, formats); };
-  std::optional<Gguf> own;
-  if (options.model.empty()) own = cast::embedded_model();
-  Model model = own ? read_gguf(*own, accept) : open_model(model_path(options), accept);
-  check_identity(compiled, model, compiled.identity ? identity_without_weights(model) : Identity{});
-  return model;
+  std::optional<cpu::EngineFile> packed;
+  if (options.model.empty()) packed = cast::embedded_model(accept);
+  std::string path;
+  if (!packed) {
+    path = model_path(options);
+    if (cpu::is_engine_file(path)) packed = cpu::open_engine_file(path, accept);
+  }
+  Opened opened;
+  if (packed) {
+    const cpu::StoredDigests& stored = packed->digests;
+    opened = {std::move(packed->model), std::move(packed->packed), {stored.weights, stored.tokenizer, stored.chat_template, stored.generation, stored.whole}};
+  } else {
+    opened.model = open_model(path, accept);
+    if (compiled.identity) opened.identity = identity_without_weights(opened.model);
+  }
+  check_identity(compiled, opened.model, compiled.identity ? opened.identity : Identity{});
+  return opened;
+}
+
+void need_weights(Opened& opened) {
+  if (opened.packed && opened.model.weights.layers.empty()) opened.model.weights = cpu::unpack_weights(*opened.packed);
 }
 
 int context_tokens(const CommonOptions& options, const Spec& spec) {
@@ -41,7 +62,9 @@ int context_tokens(const CommonOptions& options, const Spec& spec) {
   return tokens;
 }
 
-long long memory_bytes(const CommonOptions& options, const Spec& spec) {
+namespace {
+
+long long reference_bytes(const CommonOptions& options, const Spec& spec) {
   const long long real = options.backend == "reference-double" ? 8 : 4;
   const Attention& a = spec.attention;
   const long long q = static_cast<long long>(a.heads) * a.head_dim, kv = static_cast<long long>(a.kv_heads) * a.head_dim;
@@ -54,43 +77,77 @@ long long memory_bytes(const CommonOptions& options, const Spec& spec) {
   return real * (tables + layer * spec.layers + cache);
 }
 
+cpu::CacheType cpu_cache(const CommonOptions& options) {
+  const auto type = options.cache_type.empty() ? cpu::CacheType::f16 : cpu::cache_type_of(options.cache_type);
+  if (!type) throw Error(fmt::format("there is no cache type '{}' with the backend cpu: it keeps K and V in f16, bf16 or f32", options.cache_type));
+  return *type;
+}
+
+cpu::Precision precision_of(const CommonOptions& options) {
+  const auto precision = cpu::precision_of(options.precision);
+  if (!precision) throw Error(fmt::format("there is no precision '{}': the backend cpu has fast, balanced and exact", options.precision));
+  return *precision;
+}
+
+}  // namespace
+
+long long memory_bytes(const CommonOptions& options, const Opened& opened) {
+  const Spec& spec = opened.model.spec;
+  if (options.backend != "cpu") return reference_bytes(options, spec);
+  const std::size_t weights = opened.packed ? opened.packed->bytes.size() : cpu::packed_bytes(opened.model.weights);
+  return static_cast<long long>(weights + cpu::cache_bytes(spec, context_tokens(options, spec), cpu_cache(options)));
+}
+
 int thread_count(const CommonOptions& options) {
   if (options.threads < 0 || options.threads > 1024) throw Error(fmt::format("--threads {} is not possible: it may be 0 to 1024", options.threads));
   return options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 void check_backend(const CommonOptions& options) {
+  thread_count(options);
+  if (options.backend == "cpu") {
+    cpu::check_machine(options.cpu);
+    cpu_cache(options);
+    precision_of(options);
+    return;
+  }
   const bool in_double = options.backend == "reference-double";
   if (options.backend != "reference" && !in_double)
-    throw Error(fmt::format("there is no backend '{}': this engine has reference and reference-double", options.backend));
-  const std::string cache_type = in_double && options.cache_type == "f32" ? "f64" : options.cache_type;
-  if (cache_type != (in_double ? "f64" : "f32"))
-    throw Error(fmt::format("there is no cache type '{}' with the backend {}: it keeps K and V in {}", options.cache_type, options.backend, in_double ? "f64" : "f32"));
-  thread_count(options);
+    throw Error(fmt::format("there is no backend '{}': this engine has cpu, reference and reference-double", options.backend));
+  const std::string_view kept = in_double ? "f64" : "f32";
+  if (!options.cache_type.empty() && options.cache_type != kept)
+    throw Error(fmt::format("there is no cache type '{}' with the backend {}: it keeps K and V in {}", options.cache_type, options.backend, kept));
 }
 
-std::shared_ptr<const Backend> make_backend(const CommonOptions& options, const Model& model) {
+std::shared_ptr<const Backend> make_backend(const CommonOptions& options, Opened& opened) {
   check_backend(options);
-  const long long needed = memory_bytes(options, model.spec);
+  const Spec& spec = opened.model.spec;
+  const long long needed = memory_bytes(options, opened);
   const long long present = static_cast<long long>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGE_SIZE);
   if (needed > present)
     throw Error(fmt::format("weights and a cache of {} tokens take {} MB, this machine has {} MB: a smaller --context takes less",
-                            context_tokens(options, model.spec), needed >> 20, present >> 20));
-  if (options.backend == "reference-double") return std::make_shared<Reference<double>>(model.spec, model.weights, thread_count(options));
-  return std::make_shared<Reference<float>>(model.spec, model.weights, thread_count(options));
+                            context_tokens(options, spec), needed >> 20, present >> 20));
+  if (options.backend == "cpu") {
+    const cpu::Options chosen{thread_count(options), cpu_cache(options), precision_of(options)};
+    return opened.packed ? options.cpu.run(opened.packed, chosen)
+                         : options.cpu.run(std::make_shared<const cpu::PackedModel>(cpu::pack(spec, opened.model.weights, chosen.threads)), chosen);
+  }
+  need_weights(opened);
+  if (options.backend == "reference-double") return std::make_shared<Reference<double>>(spec, opened.model.weights, thread_count(options));
+  return std::make_shared<Reference<float>>(spec, opened.model.weights, thread_count(options));
 }
 
 Engine load(const Compiled& compiled, const CommonOptions& options) {
-  Model model = open_checked(compiled, options);
-  auto tokenizer = make_any_tokenizer(model.tokenizer);
-  auto backend = make_backend(options, model);
-  return Engine(std::move(model), std::move(backend), std::move(tokenizer), compiled.parsed_template);
+  Opened opened = open_checked(compiled, options);
+  auto tokenizer = make_any_tokenizer(opened.model.tokenizer);
+  auto backend = make_backend(options, opened);
+  return Engine(std::move(opened.model), std::move(backend), std::move(tokenizer), compiled.parsed_template);
 }
 
 Engine load_without_backend(const Compiled& compiled, const CommonOptions& options) {
-  Model model = open_checked(compiled, options);
-  auto tokenizer = make_any_tokenizer(model.tokenizer);
-  return Engine(std::move(model), nullptr, std::move(tokenizer), compiled.parsed_template);
+  Opened opened = open_checked(compiled, options);
+  auto tokenizer = make_any_tokenizer(opened.model.tokenizer);
+  return Engine(std::move(opened.model), nullptr, std::move(tokenizer), compiled.parsed_template);
 }
 
 PromptText render(const Engine& engine, const std::vector<Message>& messages) { return engine.prompt(messages); }

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include <diecast/cpu/engine_file.hpp>
 #include <diecast/generate/engine.hpp>
+#include <diecast/identity/identity.hpp>
 #include <diecast/trace/trace.hpp>
 
 #include "options.hpp"
@@ -15,22 +17,32 @@ namespace diecast::shell {
 // The path of --model, or of the model that cast noted beside the engine.
 std::string model_path(const CommonOptions&);
 
-// The model of --model, else the one inside this program, else the one beside it; refused where it is not the compiled one. Of the identity's
-// digests the weights' is left to `verify`: it reads every byte.
-Model open_checked(const Compiled&, const CommonOptions&);
+// An engine file comes packed, and its model has no weights until somebody asks for them.
+struct Opened {
+  Model model;
+  std::shared_ptr<const cpu::PackedModel> packed;  // null: from a model file
+  Identity identity;                               // an engine file's as stored, a model file's without the weights'
+};
+
+// The model of --model, else the one inside this program, else the one beside it; refused where it is not the compiled one. Of a model file the
+// weights' digest is left to `verify`: it reads every byte.
+Opened open_checked(const Compiled&, const CommonOptions&);
+
+// The weights as the model file had them.
+void need_weights(Opened&);
 
 // Tokens of a context, where the user says nothing: the model's, at most 8192.
 int context_tokens(const CommonOptions&, const Spec&);
 
-// Bytes that weights (decoded) and cache take with the chosen backend.
-long long memory_bytes(const CommonOptions&, const Spec&);
+// Bytes that weights and cache take with the chosen backend: decoded with the reference, packed with cpu.
+long long memory_bytes(const CommonOptions&, const Opened&);
 
 // Refuses a backend, a type of cache or a number of threads that this engine has not.
 void check_backend(const CommonOptions&);
 
 int thread_count(const CommonOptions&);
 
-std::shared_ptr<const Backend> make_backend(const CommonOptions&, const Model&);
+std::shared_ptr<const Backend> make_backend(const CommonOptions&, Opened&);
 
 Engine load(const Compiled&, const CommonOptions&);
 

@@ -1,5 +1,6 @@
 // `logits`: exactly these ids, no template, no BOS; the last position's greatest logits, and on request every position's best.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -29,9 +30,10 @@ std::vector<int> best_ids(std::span<const float> logits, int count) {
   return ids;
 }
 
-void refuse_nan(std::span<const float> logits, int position) {
+void refuse_what_is_no_number(std::span<const float> logits, int position) {
   for (const float logit : logits)
-    if (logit != logit) throw Error(fmt::format("the logits of position {} hold NaN", position), Blame::program);
+    if (!(logit < std::numeric_limits<float>::infinity()))  // NaN fails
+      throw Error(fmt::format("the logits of position {} hold {}: the weights in the model file are damaged", position, logit != logit ? "NaN" : "infinity"));
 }
 
 }  // namespace
@@ -39,13 +41,14 @@ void refuse_nan(std::span<const float> logits, int position) {
 int logits(const Compiled& compiled, const CommonOptions& common, const LogitsOptions& options) {
   if (options.top < 1) throw Error(fmt::format("--top is {} but must be at least 1", options.top));
   std::optional<Waiting> waiting("computing");
-  const Model model = open_checked(compiled, common);
+  Opened opened = open_checked(compiled, common);
+  const Model& model = opened.model;
   const int count = static_cast<int>(options.ids.size());
   if (count > model.spec.context) throw Error(fmt::format("{} ids were given, this model holds {}", count, model.spec.context));
   if (common.context && count > context_tokens(common, model.spec)) throw Error(fmt::format("{} ids were given, the context holds {}", count, *common.context));
   CommonOptions sized = common;
   sized.context = count;
-  const auto backend = make_backend(sized, model);
+  const auto backend = make_backend(sized, opened);
   const auto context = backend->open(count);
   const int sequence = context->table().add();
 
@@ -62,7 +65,7 @@ int logits(const Compiled& compiled, const CommonOptions& common, const LogitsOp
     for (int i = 0; i < asked; ++i) {
       const int position = begin + static_cast<int>(rows.size()) - asked + i;
       const std::span<const float> row = result.row(i);
-      refuse_nan(row, position);
+      refuse_what_is_no_number(row, position);
       if (options.all) {
         const int best = best_ids(row, 1).front();
         positions.push_back({{"id", best}, {"logit", row[static_cast<std::size_t>(best)]}});

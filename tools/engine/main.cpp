@@ -63,11 +63,14 @@ std::vector<int> ids_of(const std::string& list) {
 
 void add_common(CLI::App& command, CommonOptions& options) {
   command.add_option("--model", options.model, "model file (.gguf) or folder (config.json, safetensors, tokenizer.json)");
-  command.add_option("--backend", options.backend, "what runs the model: reference (Eigen, float) or reference-double")->capture_default_str();
+  command.add_option("--backend", options.backend, "what runs the model: cpu (this machine's instructions), reference (Eigen, float) or reference-double")->capture_default_str();
   whole<int>(command.add_option("--threads", options.threads, "threads; 0: as many as the machine has")->capture_default_str());
   whole<int>(command.add_option("--context", options.context, "tokens of prompt and answer together; default: the model's, at most 8192"));
-  command.add_option("--cache-type", options.cache_type, "type of the KV cache: f32 (f64 with reference-double)")->capture_default_str();
-  command.add_flag("--json", options.json, "print one JSON object");
+  command.add_option("--cache-type", options.cache_type, "type of the KV cache: f16, bf16 or f32 with cpu (default f16); f32 with reference, f64 with reference-double");
+  command.add_option("--precision", options.precision, "bits of the activations in the cpu backend's integer products: fast (8), balanced (15 before Q/K/V and down), exact (15)")
+      ->capture_default_str();
+  command.add_flag("--json", options.json,
+                   "print one JSON object when all is done (run: timing_ms.ttft, the time to the first byte, is then that of the whole answer)");
 }
 
 void add_generation(CLI::App& command, RunOptions& options) {
@@ -83,10 +86,11 @@ void add_generation(CLI::App& command, RunOptions& options) {
   command.add_option("--stop", options.stop, "text that ends the answer; may be repeated")->allow_extra_args(false);
 }
 
-int dispatch(const Compiled& compiled, int argc, char** argv) {
+int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** argv) {
   CLI::App app{fmt::format("{}: a language model as its own engine, cast by Diecast", compiled.name)};
   app.require_subcommand(1);
   CommonOptions common;
+  common.cpu = cpu;
   RunOptions run_options;
   TokensOptions tokens_options;
   LogitsOptions logits_options;
@@ -141,6 +145,12 @@ int dispatch(const Compiled& compiled, int argc, char** argv) {
     status = info(compiled, common);
   });
 
+  CLI::App* pack_command = app.add_subcommand("pack", "write the model as this engine runs it: a file that starts faster");
+  std::string packed;
+  pack_command->add_option("output", packed, "the engine file")->required();
+  add_common(*pack_command, common);
+  pack_command->callback([&] { status = pack(compiled, common, packed); });
+
   CLI::App* verify_command = app.add_subcommand("verify", "the reference in float against double on this model: errors beside their bounds");
   add_common(*verify_command, common);
   verify_command->callback([&] {
@@ -150,7 +160,7 @@ int dispatch(const Compiled& compiled, int argc, char** argv) {
 
   const auto known = app.get_subcommands([&](const CLI::App* command) { return argc > 1 && command->get_name() == argv[1]; });
   if (argc > 1 && argv[1][0] != '-' && known.empty())
-    throw Error(fmt::format("there is no command '{}': this engine has run, chat, tokens, logits, info and verify", argv[1]));
+    throw Error(fmt::format("there is no command '{}': this engine has run, chat, tokens, logits, info, pack and verify", argv[1]));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -163,10 +173,10 @@ int dispatch(const Compiled& compiled, int argc, char** argv) {
 
 }  // namespace
 
-int main(const Compiled& compiled, int argc, char** argv) {
+int main(const Compiled& compiled, const cpu::Path& cpu, int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error with a sentence
   try {
-    return dispatch(compiled, argc, argv);
+    return dispatch(compiled, cpu, argc, argv);
   } catch (const Error& error) {
     fmt::print(stderr, "{}\n", one_line(error.what()));
     return error.blame() == Blame::user ? 2 : 1;

@@ -14,10 +14,12 @@ namespace diecast::shell {
 
 struct CommonOptions {
   std::string model;                 // a file or folder
-  std::string backend = "reference";
+  cpu::Path cpu{};                   // compiled in
+  std::string backend = "cpu";
   int threads = 0;                   // 0: as many as the machine has
   std::optional<int> context;
-  std::string cache_type = "f32";
+  std::string cache_type;            // empty: the backend's own
+  std::string precision = "balanced";
   bool json = false;
 };
 
@@ -49,6 +51,7 @@ int chat(const Compiled&, const CommonOptions&, const RunOptions&);
 int tokens(const Compiled&, const CommonOptions&, const TokensOptions&);
 int logits(const Compiled&, const CommonOptions&, const LogitsOptions&);
 int info(const Compiled&, const CommonOptions&);
+int pack(const Compiled&, const CommonOptions&, const std::string& output);
 int verify(const Compiled&, const CommonOptions&);
 
 }  // namespace diecast::shell

@@ -107,11 +107,13 @@ int run(const Compiled& compiled, const CommonOptions& common, const RunOptions&
                         .max_tokens = resolve_max_tokens(options.max_tokens, engine.model().generation),
                         .stop = options.stop,
                         .logprobs = options.logprobs};
-  const auto stream = [&](const Piece& piece) {
-    if (common.json) return;
-    waiting.reset();
-    put(piece.text);
-  };
+  // JSON is not streamed: its first byte comes when the answer is whole, and so does the end of the time to the first token.
+  Session::OnPiece stream;
+  if (!common.json)
+    stream = [&](const Piece& piece) {
+      waiting.reset();
+      put(piece.text);
+    };
   waiting.emplace(common.json ? "answering" : "reading the prompt");
   const Answer answer = session.generate(request, stream, {}, &trace);
   waiting.reset();

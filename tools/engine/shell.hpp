@@ -2,11 +2,12 @@
 // writes them from a config) that hand over what was compiled in.
 #pragma once
 
+#include <diecast/cpu/path.hpp>
 #include <diecast/files/compiled.hpp>
 
 namespace diecast::shell {
 
-// Runs a command line; returns the exit status: 0, 2 for what the user can mend, 1 for anything else.
-int main(const Compiled& compiled, int argc, char** argv);
+// Runs a command line; returns the exit status: 0, 2 for what the user can mend, 1 for anything else. cpu: the kernels of the model's own unit.
+int main(const Compiled& compiled, const cpu::Path& cpu, int argc, char** argv);
 
 }  // namespace diecast::shell

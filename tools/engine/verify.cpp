@@ -114,16 +114,17 @@ void check_attention(Line& line, std::mt19937& random, const Attention& a) {
 }
 
 // The whole model: logits after 16 tokens, against the project's promise.
-Line check_model(const CommonOptions& common, const Model& model) {
+Line check_model(const CommonOptions& common, Opened& opened) {
   constexpr double promise = 2e-3;
   Line line{.operation = "whole model, logits"};
+  const Model& model = opened.model;
   std::vector<std::vector<float>> results;
   for (const char* backend : {"reference", "reference-double"}) {
     CommonOptions options = common;
     options.backend = backend;
-    options.cache_type = "f32";
+    options.cache_type.clear();
     options.context = std::min(16, model.spec.context);
-    const auto context = make_backend(options, model)->open(*options.context);
+    const auto context = make_backend(options, opened)->open(*options.context);
     const int sequence = context->table().add();
     std::vector<Row> rows;
     for (int i = 0; i < *options.context; ++i) rows.push_back({static_cast<int>((i * 7919LL + 11) % model.spec.vocab), i, sequence, true});
@@ -172,11 +173,13 @@ std::vector<Line> check_operations(const Model& model, int threads) {
 
 int verify(const Compiled& compiled, const CommonOptions& common) {
   std::optional<Waiting> waiting("verifying");
-  const Model model = open_checked(compiled, common);
+  Opened opened = open_checked(compiled, common);
+  need_weights(opened);
+  const Model& model = opened.model;
   const Identity identity = identity_of(model);
   check_identity(compiled, model, identity);
   std::vector<Line> lines = check_operations(model, thread_count(common));
-  lines.push_back(check_model(common, model));
+  lines.push_back(check_model(common, opened));
   waiting.reset();
 
   bool failed = false;

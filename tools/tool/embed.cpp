@@ -1,7 +1,9 @@
-// `embed`: a copy of an engine that carries its model.
+// `embed`: a copy of an engine that carries its engine file.
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include <diecast/cpu/engine_file.hpp>
 
 #include "../cast/embedded.hpp"
 #include "tool.hpp"
@@ -9,27 +11,23 @@
 namespace diecast::tool {
 
 void embed(const std::string& engine, const std::string& model, const std::string& output) {
-  if (std::filesystem::is_directory(model)) throw Error("a folder cannot be put into a program, only a GGUF file: " + model);
-  const Gguf checked = Gguf::open(model);
-  const auto program = Mapping::open(engine);
+  cpu::open_engine_file(model);  // refuses what no engine could read
+  const auto program = Mapping::open(engine), packed = Mapping::open(model);
   if (cast::embedded_in(program->bytes())) throw Error(engine + " carries a model already");
-  const std::size_t program_size = program->bytes().size();
-  const auto mapped = Mapping::open(model);
-  const auto bytes = mapped->bytes();
   cast::EmbeddedFooter footer;
-  footer.offset = (program_size + cast::embedded_alignment - 1) / cast::embedded_alignment * cast::embedded_alignment;
-  footer.size = bytes.size();
+  footer.size = packed->bytes().size();
+  footer.offset = (program->bytes().size() + cast::embedded_alignment - 1) / cast::embedded_alignment * cast::embedded_alignment;
 
   std::ofstream file(output, std::ios::binary | std::ios::trunc);
-  const auto put = [&file](const void* data, std::size_t size) { file.write(static_cast<const char*>(data), static_cast<std::streamsize>(size)); };
-  const std::string zeros(footer.offset - program_size, '\0');
-  put(program->bytes().data(), program_size);
+  const auto put = [&](const void* data, std::size_t size) { file.write(static_cast<const char*>(data), static_cast<std::streamsize>(size)); };
+  put(program->bytes().data(), program->bytes().size());
+  const std::string zeros(footer.offset - program->bytes().size(), '\0');
   put(zeros.data(), zeros.size());
-  put(bytes.data(), bytes.size());
+  put(packed->bytes().data(), packed->bytes().size());
   put(&footer, sizeof footer);
   file.close();
-  std::error_code error;
   if (!file) throw Error(output + " cannot be written");
+  std::error_code error;
   std::filesystem::permissions(output, std::filesystem::status(engine).permissions(), error);
   if (error) throw Error(output + " cannot be made executable");
 }

@@ -67,7 +67,7 @@ int run(int argc, char** argv) {
   std::string engine, output;
   CLI::App* embed_command = app.add_subcommand("embed", "an engine with its model inside");
   embed_command->add_option("engine", engine, "the program")->required();
-  embed_command->add_option("model", path, "a .gguf file")->required();
+  embed_command->add_option("model", path, "its engine file, as the engine's own command pack writes it")->required();
   embed_command->add_option("output", output, "the new program")->required();
   embed_command->callback([&] { embed(engine, path, output); });
   CLI::App* render_command = app.add_subcommand("render", "what a chat template makes of a context");

@@ -19,7 +19,7 @@ struct ConfigOptions {
 // Writes the model's config header; an Error where no engine could run it.
 void config(const ConfigOptions&);
 
-// A copy of the program `engine` with the GGUF file `model` at its end.
+// A copy of the program `engine` with `model`, a GGUF file or a folder, at its end.
 void embed(const std::string& engine, const std::string& model, const std::string& output);
 
 }  // namespace diecast::tool

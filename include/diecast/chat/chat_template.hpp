@@ -78,6 +78,60 @@ struct TemplateContext {
   RenderLimits limits{};
 };
 
+namespace chat {
+
+struct GrowingNodes {
+  std::vector<Node> nodes;
+  Index push(const Node& node) {
+    nodes.push_back(node);
+    return static_cast<Index>(nodes.size() - 1);
+  }
+  Node& operator[](Index index) { return nodes[index]; }
+};
+
+// What follows is the larger part of a unit's compile time. It is not inline and has a parameter that nobody sets, so that
+// <diecast/compiled.hpp> can say that it is compiled elsewhere.
+template <class = void>
+Index parse_into(GrowingNodes& nodes, const std::string& source) {
+  Parser<GrowingNodes> parser(source, nodes);
+  const Index root = parser.parse();
+  if (parser.diagnosis().kind != SyntaxError::none) throw Error(syntax_sentence(source, parser.diagnosis()));
+  return root;
+}
+
+template <class = void>
+std::shared_ptr<const std::vector<Value>> shared_constants(const Tree& tree) {
+  return std::make_shared<const std::vector<Value>>(constants_of(tree));
+}
+
+template <class = void>
+PromptText render(const Tree& tree, const std::vector<Value>& constants, const TemplateContext& context) {
+  if (!context.messages.is_list() || context.messages.as_list().items.empty())
+    throw Error("the list of messages is empty: there is nothing to answer");
+  std::vector<std::pair<std::string, Value>> names{{"messages", context.messages},
+                                                   {"add_generation_prompt", context.add_generation_prompt},
+                                                   {"bos_token", Value::plain(context.bos_token)},
+                                                   {"eos_token", Value::plain(context.eos_token)},
+                                                   {"tools", context.tools.value_or(None{})},
+                                                   {"documents", context.documents.value_or(None{})}};
+  names.insert(names.end(), context.others.begin(), context.others.end());
+  Interpreter interpreter(tree, constants, context.limits, context.clock);
+  return interpreter.run(names).to_prompt();
+}
+
+template <class = void>
+PromptText render(const Tree& tree, const std::vector<Value>& constants, std::span<const Message> messages, bool add_generation_prompt,
+                  std::string_view bos_token, std::string_view eos_token) {
+  TemplateContext context;
+  context.messages = messages_value(messages);
+  context.add_generation_prompt = add_generation_prompt;
+  context.bos_token = bos_token;
+  context.eos_token = eos_token;
+  return render(tree, constants, context);
+}
+
+}  // namespace chat
+
 class ChatTemplate {
  public:
   // Throws Error with line and column when the template is broken.
@@ -95,53 +149,25 @@ class ChatTemplate {
   std::string_view source() const noexcept { return tree_.source; }
 
   PromptText render(const TemplateContext& context) const {
-    if (!context.messages.is_list() || context.messages.as_list().items.empty())
-      throw Error("the list of messages is empty: there is nothing to answer");
-    std::vector<std::pair<std::string, chat::Value>> names{{"messages", context.messages},
-                                                           {"add_generation_prompt", context.add_generation_prompt},
-                                                           {"bos_token", chat::Value::plain(context.bos_token)},
-                                                           {"eos_token", chat::Value::plain(context.eos_token)},
-                                                           {"tools", context.tools.value_or(chat::None{})},
-                                                           {"documents", context.documents.value_or(chat::None{})}};
-    names.insert(names.end(), context.others.begin(), context.others.end());
-    chat::Interpreter interpreter(tree_, *constants_, context.limits, context.clock);
-    return interpreter.run(names).to_prompt();
+    return chat::render(tree_, *constants_, context);
   }
 
   PromptText render(std::span<const Message> messages, bool add_generation_prompt, std::string_view bos_token,
                     std::string_view eos_token) const {
-    TemplateContext context;
-    context.messages = chat::messages_value(messages);
-    context.add_generation_prompt = add_generation_prompt;
-    context.bos_token = bos_token;
-    context.eos_token = eos_token;
-    return render(context);
+    return chat::render(tree_, *constants_, messages, add_generation_prompt, bos_token, eos_token);
   }
 
  private:
-  struct GrowingNodes {
-    std::vector<chat::Node> nodes;
-    chat::Index push(const chat::Node& node) {
-      nodes.push_back(node);
-      return static_cast<chat::Index>(nodes.size() - 1);
-    }
-    chat::Node& operator[](chat::Index index) { return nodes[index]; }
-  };
-
   struct Owned {
-    explicit Owned(std::string text) : source(std::move(text)) {
-      chat::Parser<GrowingNodes> parser(source, nodes);
-      root = parser.parse();
-      if (parser.diagnosis().kind != chat::SyntaxError::none) throw Error(chat::syntax_sentence(source, parser.diagnosis()));
-    }
+    explicit Owned(std::string text) : source(std::move(text)) { root = chat::parse_into(nodes, source); }
     chat::Tree tree() const { return {source, nodes.nodes.data(), nodes.nodes.size(), root}; }
 
     std::string source;
-    GrowingNodes nodes;
+    chat::GrowingNodes nodes;
     chat::Index root = 0;
   };
 
-  void prepare() { constants_ = std::make_shared<const std::vector<chat::Value>>(chat::constants_of(tree_)); }
+  void prepare() { constants_ = chat::shared_constants(tree_); }
 
   std::shared_ptr<const Owned> owned_;  // of a template read at run time
   chat::Tree tree_;

@@ -58,7 +58,7 @@ inline std::string unescaped(std::string_view raw) {
       case 'u':
       case 'U': {
         const std::size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : 8;
-        append_utf8(result, number(i + 1, digits, 16));
+        append_character(result, number(i + 1, digits, 16));
         i += digits;
         break;
       }
@@ -66,7 +66,7 @@ inline std::string unescaped(std::string_view raw) {
         if (c >= '0' && c <= '7') {
           std::size_t digits = 1;
           while (digits < 3 && i + digits < text.size() && text[i + digits] >= '0' && text[i + digits] <= '7') ++digits;
-          append_utf8(result, number(i, digits, 8));
+          append_character(result, number(i, digits, 8));
           i += digits - 1;
         } else {
           result += '\\';

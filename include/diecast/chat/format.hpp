@@ -147,7 +147,7 @@ inline void add_text(TextBuilder& out, const Text& text, const FormatSpec& spec,
 inline std::string character(std::int64_t code) {
   if (code < 0 || code > 0x10FFFF) fail("%c arg not in range(0x110000)");
   std::string text;
-  append_utf8(text, static_cast<char32_t>(code));
+  append_character(text, static_cast<char32_t>(code));
   return text;
 }
 

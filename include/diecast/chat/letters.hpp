@@ -48,7 +48,7 @@ inline bool add_from(std::string& out, char32_t c, const std::array<CaseRun, Run
   for (int back = 0; back < 3 && run != runs.begin(); ++back) {
     --run;
     if (c <= run->last && (c - run->first) % run->stride == 0) {
-      append_utf8(out, static_cast<char32_t>(static_cast<std::int64_t>(c) + run->delta));
+      append_character(out, static_cast<char32_t>(static_cast<std::int64_t>(c) + run->delta));
       return true;
     }
   }
@@ -59,12 +59,12 @@ inline void add_mapped(std::string& out, char32_t c, Letter to) {
   if (c < 0x80) {
     const bool lower_case = c >= 'a' && c <= 'z';
     const bool large = c >= 'A' && c <= 'Z';
-    append_utf8(out, to == Letter::lower ? (large ? c + 32 : c) : (lower_case ? c - 32 : c));
+    append_character(out, to == Letter::lower ? (large ? c + 32 : c) : (lower_case ? c - 32 : c));
     return;
   }
   if (to == Letter::title && add_from(out, c, title_runs, title_strings)) return;
   if (to == Letter::lower ? add_from(out, c, lower_runs, lower_strings) : add_from(out, c, upper_runs, upper_strings)) return;
-  append_utf8(out, c);
+  append_character(out, c);
 }
 
 }  // namespace diecast::chat

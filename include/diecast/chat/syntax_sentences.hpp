@@ -40,7 +40,7 @@ inline std::string syntax_sentence(std::string_view source, const Diagnosis& dia
   std::string near;
   for (std::size_t at = diagnosis.at; at < source.size() && near.size() < 20 && source[at] != '\n' && source[at] != '\r';) {
     const CodePoint c = decode_at(source, at);
-    append_utf8(near, c.value);
+    append_character(near, c.value);
     at += c.length;
   }
   return "the chat template is broken at line " + std::to_string(place.line) + ", column " + std::to_string(place.column) + ": " +

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <diecast/text.hpp>
+
 namespace diecast::chat {
 
 struct CodePoint {
@@ -48,25 +50,10 @@ constexpr std::size_t count_code_points(std::string_view text) {
   return count;
 }
 
-inline void append_utf8(std::string& out, char32_t c) {
-  const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(static_cast<unsigned char>(byte))); };
-  if (c >= 0xDC80 && c <= 0xDCFF) {  // an invalid byte goes back as it came
-    put(c - 0xDC00);
-  } else if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xC0 | (c >> 6));
-    put(0x80 | (c & 0x3F));
-  } else if (c < 0x10000) {
-    put(0xE0 | (c >> 12));
-    put(0x80 | ((c >> 6) & 0x3F));
-    put(0x80 | (c & 0x3F));
-  } else {
-    put(0xF0 | (c >> 18));
-    put(0x80 | ((c >> 12) & 0x3F));
-    put(0x80 | ((c >> 6) & 0x3F));
-    put(0x80 | (c & 0x3F));
-  }
+// An invalid byte goes back as it came.
+inline void append_character(std::string& out, char32_t c) {
+  if (c >= 0xDC80 && c <= 0xDCFF) out.push_back(static_cast<char>(static_cast<unsigned char>(c - 0xDC00)));
+  else append_utf8(out, c);
 }
 
 constexpr bool is_space(char32_t c) {

@@ -38,7 +38,7 @@ template <Shape shape>
 class CpuContext final : public Context {
  public:
   CpuContext(std::shared_ptr<const PackedModel> model, int tokens, const Options& options)
-      : model_(std::move(model)), table_(tokens), cache_(spec(), table_.capacity(), options.cache), team_(options.threads), integers_(model_->integers()) {
+      : model_(std::move(model)), table_(tokens), cache_(spec(), table_.capacity(), options.cache), team_(options.threads), integers_(model_->integers()), precision_(options.precision) {
     for (int layer = 0; layer < spec().layers; ++layer) views_.push_back(view_of(spec(), layer));
     const Attention& a = spec().attention;
     numbers_ = {static_cast<float>(a.scale.value_or(1 / std::sqrt(static_cast<double>(a.head_dim)))), {}};
@@ -235,12 +235,12 @@ class CpuContext final : public Context {
       const bool parallel = spec().residual != Residual::sequential;
       for (int r = first_; r < last_; ++r) {
         if (layer > 0) finish_layer(layer - 1, r);
-        prepare(p.attention_norm, b_.hidden.row(r), r);
+        prepare(p.attention_norm, b_.hidden.row(r), r, at_least_balanced());
       }
       meet_if_shared();
-      project<shape.hidden>(p.q, b_.x, rows_, c_.q_);
-      project<shape.hidden>(p.k, b_.x, rows_, c_.k_);
-      project<shape.hidden>(p.v, b_.x, rows_, c_.v_);
+      project<shape.hidden>(p.q, b_.x.view(at_least_balanced()), rows_, c_.q_);
+      project<shape.hidden>(p.k, b_.x.view(at_least_balanced()), rows_, c_.k_);
+      project<shape.hidden>(p.v, b_.x.view(at_least_balanced()), rows_, c_.v_);
       meet();
       turn_and_append(layer);
       meet();
@@ -251,16 +251,16 @@ class CpuContext final : public Context {
       } else {
         for (int r = first_; r < last_; ++r) std::copy_n(c_.q_.row(r), c_.q_.stride, b_.attended.row(r));
       }
-      quantise_rows(b_.attended);
+      quantise_rows(b_.attended, exact());
       meet_if_shared();
-      project<shape.q_width>(p.output, b_.attended, rows_, c_.from_attention_);
+      project<shape.q_width>(p.output, b_.attended.view(exact()), rows_, c_.from_attention_);
       meet();
       for (int r = first_; r < last_; ++r) {
         if (!parallel) {
           add(b_.hidden.row(r), c_.from_attention_.row(r), p.after_attention);
-          prepare(p.mlp_norm, b_.hidden.row(r), r);
+          prepare(p.mlp_norm, b_.hidden.row(r), r, exact());
         } else if (spec().residual == Residual::parallel) {
-          prepare(p.mlp_norm, b_.hidden.row(r), r);
+          prepare(p.mlp_norm, b_.hidden.row(r), r, exact());
         }
       }
       meet_if_shared();
@@ -296,30 +296,33 @@ class CpuContext final : public Context {
       else layer_norm(x, norm.weight, norm.bias, static_cast<float>(std::get<LayerNorm>(spec().norm).epsilon), width, y);
     }
 
+    bool exact() const { return c_.precision_ == Precision::exact; }
+    bool at_least_balanced() const { return c_.precision_ != Precision::fast; }
+
     // A row of hidden states as the next products take it.
-    void prepare(const NormPart& norm, const float* hidden, int r) {
+    void prepare(const NormPart& norm, const float* hidden, int r, bool wide) {
       if (norm.weight) normalise(norm, hidden, spec().hidden, b_.x.row(r));
       else std::copy_n(hidden, spec().hidden, b_.x.row(r));
-      quantise_row(b_.x, r);
+      quantise_row(b_.x, r, wide);
     }
-    void quantise_row(ActivationRows& x, int r) const {
-      const Activations view = x.view();
+    void quantise_row(ActivationRows& x, int r, bool wide) const {
+      const Activations view = x.view(wide);
       if (c_.integers_ && view.cols % block_columns == 0) quantise(view, r);
     }
-    void quantise_rows(ActivationRows& x) const {
-      for (int r = first_; r < last_; ++r) quantise_row(x, r);
+    void quantise_rows(ActivationRows& x, bool wide) const {
+      for (int r = first_; r < last_; ++r) quantise_row(x, r, wide);
     }
 
     // This thread's rows of W x + b.
     template <int Cols>
-    void project(const LinearPart& part, ActivationRows& x, int tokens, float* out, std::size_t stride) {
+    void project(const LinearPart& part, const Activations& x, int tokens, float* out, std::size_t stride) {
       const auto [first, last] = c_.share(part.matrix.panels(), thread_);
       detail::with_format(part.matrix.format, [&, first = first, last = last]<Format format>() {
-        if constexpr (shape.has(format)) product<format, Cols>(part.matrix, part.bias, x.view(), tokens, first, last, {out, stride}, own_.ahead);
+        if constexpr (shape.has(format)) product<format, Cols>(part.matrix, part.bias, x, tokens, first, last, {out, stride}, own_.ahead);
       });
     }
     template <int Cols>
-    void project(const LinearPart& part, ActivationRows& x, int tokens, Rows& out) {
+    void project(const LinearPart& part, const Activations& x, int tokens, Rows& out) {
       project<Cols>(part, x, tokens, out.row(0), out.stride);
     }
 
@@ -430,8 +433,10 @@ class CpuContext final : public Context {
 
     void mlp(const LayerParts& p) {
       const bool gated = p.gate.matrix.rows > 0;
-      if (gated) project<shape.hidden>(p.gate, b_.x, rows_, c_.gate_);
-      project<shape.hidden>(p.up, b_.x, rows_, c_.up_);
+      // With one norm for attention and MLP the rows are as attention has taken them.
+      const bool wide = spec().residual == Residual::parallel_shared_norm ? at_least_balanced() : exact();
+      if (gated) project<shape.hidden>(p.gate, b_.x.view(wide), rows_, c_.gate_);
+      project<shape.hidden>(p.up, b_.x.view(wide), rows_, c_.up_);
       const auto [first, last] = c_.share(p.up.matrix.panels(), thread_);
       const Activation activation = std::visit([](const auto& part) { return part.activation; }, spec().mlp);
       const auto apply = [&, first = first, last = last]<Activation kind>() {
@@ -449,9 +454,9 @@ class CpuContext final : public Context {
       }
       meet();
       for (int r = first_; r < last_; ++r) std::copy_n(c_.up_.row(r), c_.up_.stride, b_.inner.row(r));
-      quantise_rows(b_.inner);
+      quantise_rows(b_.inner, at_least_balanced());
       meet_if_shared();
-      project<shape.mlp_width>(p.down, b_.inner, rows_, c_.from_mlp_);
+      project<shape.mlp_width>(p.down, b_.inner.view(at_least_balanced()), rows_, c_.from_mlp_);
     }
 
     // Step 5, for the rows that ask; they move together.
@@ -463,12 +468,12 @@ class CpuContext final : public Context {
         // Rows were shared in another way before: each is finished here, by whoever normalises it.
         finish_layer(spec().layers - 1, r);
         normalise(c_.model_->parts.final_norm, b_.hidden.row(r), spec().hidden, b_.x.row(i));
-        quantise_row(b_.x, i);
+        quantise_row(b_.x, i, exact());
       }
       meet_if_shared();
       if (asked == 0) return;
       const auto vocab = static_cast<std::size_t>(spec().vocab);
-      project<shape.hidden>(c_.model_->parts.head, b_.x, asked, pass_.logits, vocab);
+      project<shape.hidden>(c_.model_->parts.head, b_.x.view(exact()), asked, pass_.logits, vocab);
       if (!spec().logit_divisor && !spec().logit_soft_cap) return;
       const auto [first, last] = c_.share(c_.model_->parts.head.matrix.panels(), thread_);
       const int end = (std::min)(16 * last, spec().vocab);
@@ -509,6 +514,7 @@ class CpuContext final : public Context {
   KvCache cache_;
   Team team_;
   bool integers_;
+  Precision precision_;
   std::vector<LayerView> views_;
   AttentionNumbers numbers_{};
   std::vector<std::unique_ptr<Thread>> threads_;

@@ -118,6 +118,15 @@ inline Ints round_to_bytes(Floats x, std::int8_t* to) {
   return rounded;
 }
 
+inline Ints round_to_ints(Floats x) {
+  const __m256i least = _mm256_set1_epi32(-16256);
+  return {_mm256_max_epi32(_mm256_cvtps_epi32(x.a), least), _mm256_max_epi32(_mm256_cvtps_epi32(x.b), least)};
+}
+inline void store_bytes(std::int8_t* to, Ints x) {
+  const auto words = [](__m256i y) { return _mm_packs_epi32(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1)); };
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_packs_epi16(words(x.a), words(x.b)));
+}
+
 inline Bytes load_bytes(const std::uint8_t* at) {
   const auto* vectors = reinterpret_cast<const __m256i*>(at);
   return {_mm256_loadu_si256(vectors), _mm256_loadu_si256(vectors + 1)};

@@ -90,6 +90,10 @@ inline Ints round_to_bytes(Floats a, std::int8_t* to) {
   return {rounded};
 }
 
+// To the nearest, ties to even; what is not a number becomes the least.
+inline Ints round_to_ints(Floats a) { return {_mm512_max_epi32(_mm512_cvtps_epi32(a.v), _mm512_set1_epi32(-16256))}; }
+inline void store_bytes(std::int8_t* to, Ints a) { _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtsepi32_epi8(a.v)); }
+
 inline Bytes load_bytes(const std::uint8_t* at) { return {_mm512_loadu_si512(at)}; }
 inline Bytes low_nibbles(Bytes a) { return {_mm512_and_si512(a.v, _mm512_set1_epi8(0x0f))}; }
 // Sixteen times the high nibbles: the product is divided once, after all sums.

@@ -113,6 +113,16 @@ inline Ints round_to_bytes(const Floats& x, std::int8_t* to) {
   return rounded;
 }
 
+inline Ints round_to_ints(const Floats& x) {
+  return detail::each<Ints>([&](std::size_t i) {
+    const float shifted = x.v[i] + 12'582'912.0F;
+    return x.v[i] >= -16256.5F && x.v[i] <= 16256.5F ? static_cast<std::int32_t>(shifted - 12'582'912.0F) : -16256;
+  });
+}
+inline void store_bytes(std::int8_t* to, const Ints& x) {
+  for (std::size_t i = 0; i < 16; ++i) to[i] = static_cast<std::int8_t>(x.v[i]);
+}
+
 inline Bytes load_bytes(const std::uint8_t* at) { return detail::each<Bytes>([=](std::size_t i) { return at[i]; }); }
 inline Bytes low_nibbles(const Bytes& x) { return detail::each<Bytes>([&](std::size_t i) { return static_cast<std::uint8_t>(x.v[i] & 15U); }); }
 inline Bytes high_nibbles(const Bytes& x) { return detail::each<Bytes>([&](std::size_t i) { return static_cast<std::uint8_t>(x.v[i] >> 4); }); }

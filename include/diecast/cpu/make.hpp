@@ -3,7 +3,7 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
+#include <utility>
 
 #include <diecast/backend/backend.hpp>
 #include <diecast/cpu/cpu.hpp>
@@ -15,15 +15,15 @@
 namespace diecast::cpu::inline DIECAST_ISA {
 
 template <Shape shape>
-std::shared_ptr<const Backend> make(const Spec& spec, const Weights& weights, const Options& options) {
-  return std::make_shared<const Cpu<shape>>(spec, weights, options);
+std::shared_ptr<const Backend> run(std::shared_ptr<const PackedModel> model, const Options& options) {
+  return std::make_shared<const Cpu<shape>>(std::move(model), options);
 }
 
 // Kernels for one model's shape.
 template <class Config>
-Path path_of() { return {isa, &make<shape_of(Config::spec, Config::formats)>}; }
+Path path_of() { return {isa, &run<shape_of(Config::spec, Config::formats)>}; }
 // Kernels for every shape.
-inline Path path_of_any() { return {isa, &make<any_shape>}; }
+inline Path path_of_any() { return {isa, &run<any_shape>}; }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
 

@@ -20,9 +20,27 @@ constexpr std::optional<CacheType> cache_type_of(std::string_view name) {
   return {};
 }
 
+// How many bits the activations have in integer products. The error of 8 is that of other engines with 8-bit activations; the products whose input
+// varies most, Q/K/V and down, make up most of it.
+enum class Precision {
+  fast,      // 8 everywhere
+  balanced,  // 15 before Q/K/V and down, 8 elsewhere
+  exact      // 15 everywhere: what is left is less than the cache's halves add
+};
+
+constexpr std::string_view precision_name(Precision precision) {
+  return precision == Precision::fast ? "fast" : precision == Precision::balanced ? "balanced" : "exact";
+}
+constexpr std::optional<Precision> precision_of(std::string_view name) {
+  for (const Precision precision : {Precision::fast, Precision::balanced, Precision::exact})
+    if (name == precision_name(precision)) return precision;
+  return {};
+}
+
 struct Options {
   int threads = 1;
   CacheType cache = CacheType::f16;
+  Precision precision = Precision::balanced;
 };
 
 // Bytes of keys and values for a context of this many tokens; values are padded to 16 a head.

@@ -95,6 +95,20 @@ void pack_integers(const std::byte* from, int row, int cols, std::byte* panel) {
   }
 }
 
+// The integer of a row's column within a packed block.
+template <Form form>
+unsigned packed_integer(const std::byte* block, std::size_t lane, int column) {
+  const auto quad = static_cast<std::size_t>(column / 4), at = 4 * lane + static_cast<std::size_t>(column % 4);
+  if constexpr (form.bits == 8) {
+    return static_cast<unsigned>(block[64 * quad + at]);
+  } else {
+    unsigned value = static_cast<unsigned>(block[64 * (quad % 4) + at]) >> (quad < 4 ? 0 : 4) & 15U;
+    if constexpr (form.bits == 5) value |= (static_cast<unsigned>(block[256 + at]) >> quad & 1U) << 4;
+    if constexpr (form.bits == 6) value |= (static_cast<unsigned>(block[256 + 64 * (quad / 4) + at]) >> 2 * (quad % 4) & 3U) << 4;
+    return value;
+  }
+}
+
 template <class Visitor>
 auto with_format(Format format, const Visitor& visit) {
   switch (format) {
@@ -173,15 +187,7 @@ inline void unpack_row(const PackedMatrix& matrix, int row, float* out) {  // [c
         }
         const std::byte* const block = panel + static_cast<std::size_t>(column / block_columns) * static_cast<std::size_t>(form.block_bytes());
         for (int inside = column % block_columns; inside < column % block_columns + form.group; ++inside) {
-          const auto quad = static_cast<std::size_t>(inside / 4), at = 4 * lane + static_cast<std::size_t>(inside % 4);
-          unsigned value;
-          if constexpr (form.bits == 8) {
-            value = static_cast<unsigned>(block[64 * quad + at]);
-          } else {
-            value = static_cast<unsigned>(block[64 * (quad % 4) + at]) >> (quad < 4 ? 0 : 4) & 15U;
-            if constexpr (form.bits == 5) value |= (static_cast<unsigned>(block[256 + at]) >> quad & 1U) << 4;
-            if constexpr (form.bits == 6) value |= (static_cast<unsigned>(block[256 + 64 * (quad / 4) + at]) >> 2 * (quad % 4) & 3U) << 4;
-          }
+          const unsigned value = detail::packed_integer<form>(block, lane, inside);
           const float product = scale * static_cast<float>(static_cast<int>(value) - form.zero);
           out[column / block_columns * block_columns + inside] = form.minimum ? product + least : product;
         }

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -83,6 +85,7 @@ void each_part(const Weights& weights, Parts& parts, const Matrix& matrix, const
   if (weights.position) matrix(*weights.position, parts.position);
 }
 
+inline PackedMatrix shape_of(const Tensor& tensor) { return {tensor.format, static_cast<int>(tensor.rows), static_cast<int>(tensor.cols), nullptr}; }
 inline std::size_t vector_bytes(const Tensor& tensor) { return (static_cast<std::size_t>(tensor.cols) + 15) / 16 * 64; }
 
 }  // namespace detail
@@ -90,8 +93,9 @@ inline std::size_t vector_bytes(const Tensor& tensor) { return (static_cast<std:
 struct PackedModel {
   Spec spec{};
   Parts parts;
-  Arena arena;
-  std::size_t bytes = 0;
+  std::vector<Format> vector_formats;  // that the vectors had in their file, in the order of each_part
+  std::span<const std::byte> bytes;    // all of the parts
+  std::shared_ptr<const void> owner;   // of the bytes: an arena, or the mapping of an engine file
 
   bool integers() const {  // whether any product needs integer activations
     const auto whole = [](const LinearPart& part) { return part.matrix.rows > 0 && form_of(part.matrix.format).integers; };
@@ -100,6 +104,17 @@ struct PackedModel {
     return whole(parts.head);
   }
 };
+
+// What pack() will take.
+inline std::size_t packed_bytes(const Weights& weights) {
+  std::size_t bytes = 0;
+  const auto add = [&](std::size_t one) { bytes += (one + 63) / 64 * 64; };
+  Parts parts;
+  detail::each_part(
+      weights, parts, [&](const Tensor& tensor, PackedMatrix&) { add(detail::shape_of(tensor).bytes()); },
+      [&](const Tensor& tensor, const float*&) { add(detail::vector_bytes(tensor)); });
+  return bytes;
+}
 
 // The arena is computed, allocated and filled, its panels by several threads.
 inline PackedModel pack(const Spec& spec, const Weights& weights, int threads) {
@@ -121,25 +136,29 @@ inline PackedModel pack(const Spec& spec, const Weights& weights, int threads) {
   detail::each_part(
       weights, model.parts,
       [&](const Tensor& tensor, PackedMatrix& part) {
-        part = {tensor.format, static_cast<int>(tensor.rows), static_cast<int>(tensor.cols), nullptr};
+        part = detail::shape_of(tensor);
         place(tensor, part.bytes(), false);
       },
-      [&](const Tensor& tensor, const float*&) { place(tensor, detail::vector_bytes(tensor), true); });
-  model.arena = Arena(end);
-  model.bytes = end;
+      [&](const Tensor& tensor, const float*&) {
+        model.vector_formats.push_back(tensor.format);
+        place(tensor, detail::vector_bytes(tensor), true);
+      });
+  const auto arena = std::make_shared<const Arena>(end);
+  model.bytes = {arena->data(), end};
+  model.owner = arena;
   std::size_t next = 0;
   detail::each_part(
-      weights, model.parts, [&](const Tensor&, PackedMatrix& part) { part.data = model.arena.data() + jobs[next++].at; },
-      [&](const Tensor&, const float*& part) { part = reinterpret_cast<const float*>(model.arena.data() + jobs[next++].at); });
+      weights, model.parts, [&](const Tensor&, PackedMatrix& part) { part.data = arena->data() + jobs[next++].at; },
+      [&](const Tensor&, const float*& part) { part = reinterpret_cast<const float*>(arena->data() + jobs[next++].at); });
 
   const auto fill = [&](int thread) {
     for (const Job& job : jobs) {
-      std::byte* const to = model.arena.data() + job.at;
+      std::byte* const to = arena->data() + job.at;
       if (job.vector) {
         if (thread == 0) decode_tensor(*job.tensor, {reinterpret_cast<float*>(to), static_cast<std::size_t>(job.tensor->cols)});
         continue;
       }
-      const PackedMatrix shape{job.tensor->format, static_cast<int>(job.tensor->rows), static_cast<int>(job.tensor->cols), nullptr};
+      const PackedMatrix shape = detail::shape_of(*job.tensor);
       const int first = shape.panels() * thread / threads, last = shape.panels() * (thread + 1) / threads;
       pack_panels(*job.tensor, first, last, to + static_cast<std::size_t>(first) * shape.panel_bytes());
     }

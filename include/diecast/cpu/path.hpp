@@ -7,14 +7,14 @@
 
 #include <diecast/backend/backend.hpp>
 #include <diecast/cpu/options.hpp>
+#include <diecast/cpu/parts.hpp>
 #include <diecast/error.hpp>
-#include <diecast/files/weights.hpp>
 
 namespace diecast::cpu {
 
 struct Path {
   std::string_view isa{};  // "avx512", "avx2" or "portable"
-  std::shared_ptr<const Backend> (*make)(const Spec&, const Weights&, const Options&) = nullptr;
+  std::shared_ptr<const Backend> (*run)(std::shared_ptr<const PackedModel>, const Options&) = nullptr;
 };
 
 inline bool runs_here(std::string_view isa) {

@@ -67,7 +67,7 @@ struct BlockScale {
   }
 };
 
-template <Format format, int Cols, int Tokens>
+template <Format format, int Cols, int Tokens, bool wide>
 [[gnu::flatten]] void integer_panel(const std::byte* panel, const Activations& x, int first, Floats (&out)[Tokens], Ahead& ahead) {
   constexpr Form form = form_of(format);
   const int cols = Cols == run_time ? x.cols : Cols, blocks = cols / block_columns;
@@ -75,6 +75,7 @@ template <Format format, int Cols, int Tokens>
   const std::size_t read_a_block = form.panel_bytes(cols) / static_cast<std::size_t>(blocks);
   const auto from = static_cast<std::size_t>(first);
   const std::int8_t* const integers = x.integers + from * static_cast<std::size_t>(cols);
+  const std::int8_t* const lower = wide ? x.lower + from * static_cast<std::size_t>(cols) : nullptr;
   const std::size_t a_row = static_cast<std::size_t>(blocks);
   const float* const token_scales = x.scales + from * a_row;
   const float* const token_sums = x.sums + from * a_row;
@@ -89,22 +90,25 @@ template <Format format, int Cols, int Tokens>
     unrolled<8>([&](auto number) { weights[number] = quad_of<form.bits, number>(at); });
     unrolled<Tokens>([&](auto t) {
       const auto b = static_cast<std::size_t>(block);
-      const std::int8_t* const numbers = integers + t * static_cast<std::size_t>(cols) + b * block_columns;
+      const std::size_t at_numbers = t * static_cast<std::size_t>(cols) + b * block_columns;
       const Floats s = broadcast(token_scales[t * a_row + b]);
       const auto start = [&](std::size_t group) {
         if constexpr (form.zero == 0) return zero_ints();
         else return shift_right<shift_of(form.zero)>(broadcast_int(offsets[(t * a_row + b) * (32 / form.group) + group]));
       };
-      if constexpr (form.group == 32) {
-        Ints acc = start(0);
-        unrolled<8>([&](auto number) { acc = dot<form.bits>(acc, weights[number], quad(numbers + 4 * number)); });
-        f[t] = fma(of.scale[0] * s, to_floats(acc), f[t]);
-      } else {
-        Ints acc[2] = {start(0), start(1)};
-        unrolled<8>([&](auto number) { acc[number / 4] = dot<form.bits>(acc[number / 4], weights[number], quad(numbers + 4 * number)); });
-        f[t] = fma(of.scale[0] * s, to_floats(acc[0]), f[t]);
-        f[t] = fma(of.scale[1] * s, to_floats(acc[1]), f[t]);
-      }
+      unrolled<32 / form.group>([&](auto group) {
+        constexpr std::size_t quads = form.group / 4, first_quad = group() * quads;
+        Ints acc = start(group());
+        if constexpr (wide) {
+          Ints upper = zero_ints();
+          unrolled<quads>([&](auto i) { upper = dot<form.bits>(upper, weights[first_quad + i], quad(integers + at_numbers + 4 * (first_quad + i))); });
+          unrolled<quads>([&](auto i) { acc = dot<form.bits>(acc, weights[first_quad + i], quad(lower + at_numbers + 4 * (first_quad + i))); });
+          acc = acc + shift_left<7>(upper);
+        } else {
+          unrolled<quads>([&](auto i) { acc = dot<form.bits>(acc, weights[first_quad + i], quad(integers + at_numbers + 4 * (first_quad + i))); });
+        }
+        f[t] = fma(of.scale[group] * s, to_floats(acc), f[t]);
+      });
       if constexpr (form.minimum) f[t] = fma(of.minimum, broadcast(token_sums[t * a_row + b]), f[t]);
     });
   }
@@ -163,8 +167,12 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
     const auto tile = [&]<int Tokens>(int first) {
       Floats f[Tokens];
       Ahead& here = first == 0 ? ahead : nothing;
-      if constexpr (integers) detail::integer_panel<format, Cols, Tokens>(data, x, first, f, here);
-      else detail::float_panel<format, Cols, Tokens>(data, x, first, f, here);
+      if constexpr (integers) {
+        if (x.lower) detail::integer_panel<format, Cols, Tokens, true>(data, x, first, f, here);
+        else detail::integer_panel<format, Cols, Tokens, false>(data, x, first, f, here);
+      } else {
+        detail::float_panel<format, Cols, Tokens>(data, x, first, f, here);
+      }
       unrolled<Tokens>([&](auto token) {
         store_tail(out.values + (static_cast<std::size_t>(first) + token) * out.stride + 16 * static_cast<std::size_t>(panel), bias ? f[token] + plus : f[token], rows);
       });

@@ -25,11 +25,11 @@ class ActivationRows {
  public:
   ActivationRows() = default;
   ActivationRows(int rows, int cols)
-      : values_(rows, cols), integers_(count(rows, cols, 1)), scales_(count(rows, cols, 32)), sums_(count(rows, cols, 32)), offsets_(count(rows, cols, 32)),
+      : values_(rows, cols), integers_(count(rows, cols, 1)), lower_(count(rows, cols, 1)), scales_(count(rows, cols, 32)), sums_(count(rows, cols, 32)), offsets_(count(rows, cols, 32)),
         offsets16_(count(rows, cols, 16)), cols_(cols) {}
 
-  Activations view() {
-    return {values_.memory.data(), integers_.data(), scales_.data(), sums_.data(), offsets_.data(), offsets16_.data(), cols_};
+  Activations view(bool wide) {
+    return {values_.memory.data(), integers_.data(), wide ? lower_.data() : nullptr, scales_.data(), sums_.data(), offsets_.data(), offsets16_.data(), cols_};
   }
   float* row(int i) { return values_.row(i); }
 
@@ -37,7 +37,7 @@ class ActivationRows {
   static std::size_t count(int rows, int cols, int unit) { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols / unit + 1); }
 
   Rows values_;
-  std::vector<std::int8_t> integers_;
+  std::vector<std::int8_t> integers_, lower_;
   std::vector<float> scales_, sums_;
   std::vector<std::int32_t> offsets_, offsets16_;
   int cols_ = 0;

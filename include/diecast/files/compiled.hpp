@@ -109,7 +109,9 @@ inline std::string template_difference(std::string_view ours, const std::optiona
 
 }  // namespace detail
 
-inline void check_compiled(const Compiled& compiled, const Spec& file, std::span<const Format> formats) {
+namespace detail {
+template <class = void>  // for <diecast/compiled.hpp>, as in chat/chat_template.hpp
+void check_compiled(const Compiled& compiled, const Spec& file, std::span<const Format> formats) {
   check_file(file);
   if (!compiled.spec) return;
   std::vector<std::string> different = differences(*compiled.spec, file);
@@ -118,29 +120,37 @@ inline void check_compiled(const Compiled& compiled, const Spec& file, std::span
   for (const Format format : formats)
     if (std::find(compiled.formats.begin(), compiled.formats.end(), format) == compiled.formats.end())
       different.push_back("formats: compiled " + accepted + ", file " + std::string(layout(format).name));
-  detail::refuse_different(compiled, different);
+  refuse_different(compiled, different);
 }
+}  // namespace detail
 
-// What the config says of the tokenizer, the template and the generation defaults, against the file.
-inline std::vector<std::string> different_facts(const Compiled& compiled, const Model& file) {
+inline void check_compiled(const Compiled& compiled, const Spec& file, std::span<const Format> formats) { detail::check_compiled(compiled, file, formats); }
+
+namespace detail {
+template <class = void>
+std::vector<std::string> different_facts(const Compiled& compiled, const Model& file) {
   std::vector<std::string> different;
   const auto compare = [&different](std::string_view what, std::string_view ours, std::string_view theirs) {
     if (ours != theirs) different.push_back(std::string(what) + ": compiled \"" + std::string(ours) + "\", file \"" + std::string(theirs) + "\"");
   };
   if (compiled.tokenizer) {
-    compare("tokenizer", detail::family_name(compiled.tokenizer->family), detail::family_name(file.tokenizer.family));
+    compare("tokenizer", family_name(compiled.tokenizer->family), family_name(file.tokenizer.family));
     compare("pre-tokenizer", compiled.tokenizer->pre_tokenizer, file.tokenizer.pre_tokenizer);
     compare("normalizer", compiled.tokenizer->normalizer, file.tokenizer.normalizer);
   }
   if (compiled.chat_template && (!file.chat_template || *compiled.chat_template != *file.chat_template))
-    different.push_back(detail::template_difference(*compiled.chat_template, file.chat_template));
+    different.push_back(template_difference(*compiled.chat_template, file.chat_template));
   if (compiled.generation) {
     for (const std::string& one : differences(*compiled.generation, compiled_generation(file.generation))) different.push_back("generation defaults: " + one);
     if (!std::equal(compiled.end_ids.begin(), compiled.end_ids.end(), file.generation.eos.begin(), file.generation.eos.end()))
-      different.push_back("generation defaults: end ids: compiled " + detail::listed(compiled.end_ids) + ", file " + detail::listed(file.generation.eos));
+      different.push_back("generation defaults: end ids: compiled " + listed(compiled.end_ids) + ", file " + listed(file.generation.eos));
   }
   return different;
 }
+}  // namespace detail
+
+// What the config says of the tokenizer, the template and the generation defaults, against the file.
+inline std::vector<std::string> different_facts(const Compiled& compiled, const Model& file) { return detail::different_facts(compiled, file); }
 
 inline void check_facts(const Compiled& compiled, const Model& file) { detail::refuse_different(compiled, different_facts(compiled, file)); }
 

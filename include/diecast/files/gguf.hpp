@@ -23,6 +23,7 @@
 #include <diecast/files/gguf_values.hpp>
 #include <diecast/files/mapping.hpp>
 #include <diecast/files/weights.hpp>
+#include <diecast/text.hpp>
 
 namespace diecast {
 
@@ -112,7 +113,7 @@ class Gguf {
     if (!value) return std::nullopt;
     const auto result = value->number();
     if (!result) fail_type(key, *value, "a number");
-    if (!std::isfinite(*result)) fail("the key " + in_marks(key) + " is " + decimal(*result) + ", which is no finite number");
+    if (!std::isfinite(*result)) fail("the key " + in_marks(key) + " is " + text_of(*result) + ", which is no finite number");
     return result;
   }
   // A whole number within [low, high].

@@ -47,6 +47,14 @@ inline Model read_gguf(const Gguf& file, const AcceptModel& accept = {}) {
   if (gguf_detail::find_family(model.architecture)->neighbouring_pairs) move_pairs_to_halves(file, model.weights, model.spec);
   return model;
 }
-inline Model read_gguf(const std::string& path, const AcceptModel& accept = {}) { return read_gguf(Gguf::open(path), accept); }
+
+namespace gguf_detail {
+template <class = void>  // for <diecast/compiled.hpp>, as in chat/chat_template.hpp
+Model read_file(const std::string& path, const AcceptModel& accept) {
+  return read_gguf(Gguf::open(path), accept);
+}
+}  // namespace gguf_detail
+
+inline Model read_gguf(const std::string& path, const AcceptModel& accept = {}) { return gguf_detail::read_file(path, accept); }
 
 }  // namespace diecast

@@ -16,6 +16,7 @@
 #include <diecast/files/gguf.hpp>
 #include <diecast/files/gguf_tensors.hpp>
 #include <diecast/spec/spec.hpp>
+#include <diecast/text.hpp>
 
 namespace diecast {
 namespace gguf_detail {
@@ -51,16 +52,26 @@ inline std::optional<Llama3Scaling> find_llama3_scaling(const std::vector<float>
   return std::nullopt;
 }
 
-// The keys of YaRN. Engines multiply the usual stretch of Q and K by attn_factor, and older files have it with the stretch in it already:
-// what is meant cannot be known unless it is 1.
+// The keys of YaRN. The usual stretch of Q and K is 0.1 ln(factor) + 1, and three keys could change it:
+// - attn_factor: llama.cpp (llama-context.cpp) multiplies the stretch by it, older files have it with the stretch in it already; only 1 is clear.
+// - yarn_attn_factor: the converter (conversion/base.py) writes config.json's attention_factor there, which in transformers is the whole stretch;
+//   llama.cpp puts the usual one in its place for these architectures. Only where it is the usual one do they agree.
+// - yarn_log_multiplier: the converters of other architectures write mscale_all_dim there, in two units.
 template <typename Keys>
 YarnScaling read_yarn(Keys& keys, std::optional<double> factor, int original_context) {
   YarnScaling yarn{.factor = factor.value_or(1.0), .original_context = original_context};
   yarn.beta_fast = keys.positive("rope.scaling.yarn_beta_fast").value_or(yarn.beta_fast);
   yarn.beta_slow = keys.positive("rope.scaling.yarn_beta_slow").value_or(yarn.beta_slow);
-  for (const auto* name : {"rope.scaling.attn_factor", "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_ext_factor"}) {
+  for (const auto* name : {"rope.scaling.attn_factor", "rope.scaling.yarn_ext_factor"}) {
     const auto value = keys.optional_number(name);
-    if (value && *value != 1.0) keys.file().fail("the key '" + keys.name(name) + "' is " + std::to_string(*value) + "; only 1 is supported");
+    if (value && *value != 1.0) keys.file().fail("the key '" + keys.name(name) + "' is " + text_of(*value) + "; only 1 is supported");
+  }
+  keys.must_be_zero("rope.scaling.yarn_log_multiplier", "YaRN with a multiplier of the logarithm");
+  const double usual = yarn.factor > 1 ? 0.1 * std::log(yarn.factor) + 1 : 1.0;
+  const auto stretch = keys.optional_number("rope.scaling.yarn_attn_factor");
+  if (stretch && !(std::abs(*stretch - usual) < 1e-5)) {
+    keys.file().fail("the key '" + keys.name("rope.scaling.yarn_attn_factor") + "' is " + text_of(*stretch) + "; only what YaRN's formula gives is supported, " +
+                     text_of(usual));
   }
   return yarn;
 }

@@ -17,6 +17,7 @@
 #include <diecast/files/gguf_rope.hpp>
 #include <diecast/files/gguf_tensors.hpp>
 #include <diecast/spec/spec.hpp>
+#include <diecast/text.hpp>
 
 namespace diecast {
 namespace gguf_detail {
@@ -32,7 +33,8 @@ struct GgufFamily {
   bool scaled_embedding = false;  // by the square root of the hidden size
   bool neighbouring_pairs = false;  // the rows of Q and K are stored for RoPE that turns neighbours
 };
-// GPT-NeoX's GELU: files do not say it, and the published models (Pythia) are trained with the exact one, as their config.json says.
+// GPT-NeoX's GELU: files do not say it. llama.cpp always takes the approximation; the published models (Pythia and its kin) say "gelu" in their
+// config.json, the exact one, and transformers follows that. GPT-NeoX-20B alone says "gelu_fast", the approximation: known by its size.
 inline constexpr std::array<GgufFamily, 13> gguf_families{{
     {.name = "llama", .neighbouring_pairs = true},
     {.name = "qwen2"},
@@ -126,6 +128,8 @@ class ArchitectureKeys {
   std::set<std::string, std::less<>> known_;
 };
 
+// A window that the file does not state is none, as in llama.cpp: its converter writes none for llama and starcoder2 (conversion/base.py,
+// models/starcoder2.cpp), though config.json may have one (4096 in StarCoder2, Mistral 7B v0.1). Beyond it such a file sees more than its folder does.
 inline std::optional<SlidingWindow> read_window(ArchitectureKeys& keys, std::string_view architecture, int layers, const Rope& rope) {
   const bool gemma2 = architecture == "gemma2";
   const bool gemma3 = architecture == "gemma3";
@@ -173,7 +177,7 @@ inline std::optional<SlidingWindow> read_window(ArchitectureKeys& keys, std::str
 inline std::optional<double> read_soft_cap(ArchitectureKeys& keys, std::string_view key, std::optional<double> otherwise) {
   const auto cap = keys.optional_number(key);
   if (!cap) return otherwise;
-  if (*cap < 0) keys.file().fail("the key '" + keys.name(key) + "' is " + decimal(*cap) + "; a soft cap is positive, or 0 for none");
+  if (*cap < 0) keys.file().fail("the key '" + keys.name(key) + "' is " + text_of(*cap) + "; a soft cap is positive, or 0 for none");
   return *cap > 0 ? cap : std::nullopt;
 }
 
@@ -291,7 +295,8 @@ inline Spec read_gguf_spec(const Gguf& file, GgufTensors& tensors) {
             .attention = read_attention(keys, architecture, hidden, layers), .position = Absolute{context}, .norm = read_norm(keys, family.layer_norm),
             .mlp = GatedMlp{.width = *width, .activation = family.activation}, .head = TiedHead{}, .norm_placement = family.norm_placement};
   if (!gpt2) spec.position = read_rope(keys, tensors, spec.attention.head_dim, context);
-  if (family.plain_mlp) spec.mlp = PlainMlp{.width = *width, .activation = family.activation};
+  const bool neox_20b = architecture == "gptneox" && hidden == 6144 && layers == 44;
+  if (family.plain_mlp) spec.mlp = PlainMlp{.width = *width, .activation = neox_20b ? Activation::gelu_tanh : family.activation};
   if (const auto* rope = std::get_if<Rope>(&spec.position)) spec.attention.window = read_window(keys, architecture, layers, *rope);
   if (architecture == "olmo2" && spec.attention.window) file.fail("OLMo 3, an olmo2 file with a sliding window, is not supported");
   if (family.scaled_embedding) spec.embedding_scale = std::sqrt(static_cast<double>(hidden));
@@ -306,8 +311,9 @@ inline Spec read_gguf_spec(const Gguf& file, GgufTensors& tensors) {
   }
   spec.attention.qk_norm = family.qk_norm;
   if (architecture == "gptneox" && parallel.value_or(true)) spec.residual = Residual::parallel;
-  // Converters write StableLM's key also where config.json does not have it, as true; the missing norm tells.
-  if (architecture == "stablelm" && !tensors.has("blk.0.ffn_norm.weight")) spec.residual = Residual::parallel_shared_norm;
+  // The converter (conversion/stablelm.py) writes StableLM's key as true where config.json does not have it, though transformers takes false then.
+  // The missing norm tells, as in llama.cpp (models/stablelm.cpp); a key that says false against it leaves the norm missing.
+  if (architecture == "stablelm" && parallel != false && !tensors.has("blk.0.ffn_norm.weight")) spec.residual = Residual::parallel_shared_norm;
   spec.logit_soft_cap = read_soft_cap(keys, "final_logit_softcapping", architecture == "gemma2" ? std::optional(30.0) : std::nullopt);
   keys.refuse_unknown();
 

@@ -50,12 +50,6 @@ inline double shortest_decimal(float value) {
   return result;
 }
 
-// A number as it may stand in a sentence: the shortest decimal that names it.
-inline std::string decimal(double value) {
-  std::array<char, 64> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
-}
-
 template <typename T>
 T gguf_load(const std::byte* from) {
   T value;

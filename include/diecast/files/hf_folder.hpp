@@ -3,20 +3,18 @@
 #pragma once
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <diecast/error.hpp>
+#include <diecast/files/folder.hpp>
 #include <diecast/files/hf_config.hpp>
 #include <diecast/files/hf_generation.hpp>
 #include <diecast/files/hf_json.hpp>
 #include <diecast/files/hf_tokenizer.hpp>
 #include <diecast/files/hf_weights.hpp>
-#include <diecast/files/mapping.hpp>
 #include <diecast/files/model.hpp>
 #include <diecast/files/safetensors.hpp>
 
@@ -24,13 +22,12 @@ namespace diecast {
 
 namespace hf_detail {
 
-inline std::optional<std::string> file_text(const std::filesystem::path& path) {
-  if (!std::filesystem::exists(path)) return std::nullopt;
-  const auto file = Mapping::open(path.string());
-  return std::string(as_text(file->bytes()));
+inline std::optional<std::string> file_text(const Folder& folder, const std::string& file) {
+  if (!folder.has(file)) return std::nullopt;
+  return std::string(as_text(folder.open(file).bytes));
 }
 
-inline Json json_or_null(const std::filesystem::path& path) { return std::filesystem::exists(path) ? read_json(path.string()) : Json(); }
+inline Json json_or_null(const Folder& folder, const std::string& file) { return folder.has(file) ? read_json(folder, file) : Json(); }
 
 // tokenizer_config.json's chat_template is a text, or a list of named ones of which "default" counts.
 inline std::optional<std::string> template_of_config(const Json& tokenizer_config, const std::string& where) {
@@ -57,49 +54,52 @@ inline std::vector<Format> formats_of(const std::vector<SafetensorsEntry>& tenso
   return formats;
 }
 
-inline std::string folder_name(const std::filesystem::path& folder) {
-  std::error_code error;
-  auto whole = std::filesystem::canonical(folder, error);
-  if (error) whole = folder;
-  return whole.filename().string();
-}
-
 }  // namespace hf_detail
 
-inline Model read_folder(const std::string& path, const AcceptModel& accept = {}) {
+inline Model read_folder(const Folder& folder, const AcceptModel& accept = {}) {
   using namespace hf_detail;
-  const std::filesystem::path folder(path);
-  if (!std::filesystem::is_directory(folder)) throw Error(path + " is not a folder");
-  const std::string config_path = (folder / "config.json").string();
-  const Json config = read_json(config_path);
+  const std::string config_path = folder.where("config.json");
+  const Json config = read_json(folder, "config.json");
 
   Model model;
-  model.path = path;
-  model.name = folder_name(folder);
+  model.path = folder.where();
+  model.name = folder.name();
   model.spec = hf_spec(config, config_path);
   model.architecture = hf_model_type(config, config_path);
 
-  const HfTokenizerFiles files{.tokenizer = json_or_null(folder / "tokenizer.json"),
-                               .config = json_or_null(folder / "tokenizer_config.json"),
-                               .special_tokens = json_or_null(folder / "special_tokens_map.json"),
-                               .sentencepiece = file_text(folder / "tokenizer.model")};
-  model.tokenizer = hf_tokenizer(files, path);
-  const std::string tokenizer_config_path = (folder / "tokenizer_config.json").string();
+  const HfTokenizerFiles files{.tokenizer = json_or_null(folder, "tokenizer.json"),
+                               .config = json_or_null(folder, "tokenizer_config.json"),
+                               .special_tokens = json_or_null(folder, "special_tokens_map.json"),
+                               .sentencepiece = file_text(folder, "tokenizer.model")};
+  model.tokenizer = hf_tokenizer(files, folder.where());
   // A file of its own wins, as in transformers.
-  model.chat_template = file_text(folder / "chat_template.jinja");
-  if (!model.chat_template) model.chat_template = template_of_config(files.config, tokenizer_config_path);
+  model.chat_template = file_text(folder, "chat_template.jinja");
+  if (!model.chat_template) model.chat_template = template_of_config(files.config, folder.where("tokenizer_config.json"));
 
   // A model with parts keeps its language model's values in text_config, and some of them also at the top.
   std::vector<Fields> configs{Fields(config, config_path)};
   if (configs[0].find("text_config")) configs.push_back(configs[0].object("text_config"));
   for (const Fields& one : configs)
     if (!model.tokenizer.bos) model.tokenizer.bos = one.integer("bos_token_id", 0, model.spec.vocab - 1);
-  const std::string generation_path = (folder / "generation_config.json").string();
-  model.generation = hf_generation(json_or_null(generation_path), generation_path, configs, model.tokenizer.eos, model.spec.vocab);
-  auto tensors = read_safetensors_folder(path);
+  model.generation = hf_generation(json_or_null(folder, "generation_config.json"), folder.where("generation_config.json"), configs, model.tokenizer.eos,
+                                   model.spec.vocab);
+  auto tensors = read_safetensors_folder(folder);
   if (accept) accept(model.spec, formats_of(tensors));
-  model.weights = hf_weights(std::move(tensors), model.spec, model.architecture, path);
+  model.weights = hf_weights(std::move(tensors), model.spec, model.architecture, folder.where());
   return model;
+}
+inline Model read_folder(const std::string& path, const AcceptModel& accept = {}) { return read_folder(Folder(path), accept); }
+
+// The names of all files that read_folder may ask for and that are there: whoever takes a model along needs these and no others.
+inline std::vector<std::string> files_of_folder(const Folder& folder) {
+  std::vector<std::string> names;
+  for (const char* name : {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "tokenizer.model",
+                           "chat_template.jinja"})
+    if (folder.has(name)) names.emplace_back(name);
+  const SafetensorsFiles weights = safetensors_files(folder);
+  if (weights.indexed) names.emplace_back("model.safetensors.index.json");
+  for (const auto& [file, tensors] : weights.promised) names.push_back(file);
+  return names;
 }
 
 }  // namespace diecast

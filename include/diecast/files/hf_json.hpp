@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include <diecast/error.hpp>
+#include <diecast/files/folder.hpp>
 #include <diecast/files/mapping.hpp>
 
 namespace diecast {
@@ -113,6 +114,7 @@ inline Json read_json(const std::string& path) {
   const auto file = Mapping::open(path);
   return parse_json(as_text(file->bytes()), path);
 }
+inline Json read_json(const Folder& folder, const std::string& file) { return parse_json(as_text(folder.open(file).bytes), folder.where(file)); }
 
 // One object's values by key. JSON's null counts as absent, except for has().
 class Fields {

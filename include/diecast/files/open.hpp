@@ -12,10 +12,15 @@
 
 namespace diecast {
 
-inline Model open_model(const std::string& path, const AcceptModel& accept = {}) {
+namespace detail {
+template <class = void>  // for <diecast/compiled_hf.hpp>, as in chat/chat_template.hpp
+Model open_model(const std::string& path, const AcceptModel& accept) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) throw Error("there is no model file or folder " + path);
   return std::filesystem::is_directory(path, error) ? read_folder(path, accept) : read_gguf(path, accept);
 }
+}  // namespace detail
+
+inline Model open_model(const std::string& path, const AcceptModel& accept = {}) { return detail::open_model(path, accept); }
 
 }  // namespace diecast

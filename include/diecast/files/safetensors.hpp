@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,9 +17,9 @@
 #include <vector>
 
 #include <diecast/error.hpp>
+#include <diecast/files/folder.hpp>
 #include <diecast/files/format.hpp>
 #include <diecast/files/hf_json.hpp>
-#include <diecast/files/mapping.hpp>
 
 namespace diecast {
 
@@ -157,37 +156,44 @@ inline std::vector<SafetensorsEntry> parse_safetensors(std::span<const std::byte
   return entries;
 }
 
-inline std::vector<SafetensorsEntry> read_safetensors(const std::string& path) {
-  const auto file = Mapping::open(path);
-  return parse_safetensors(file->bytes(), file, path);
-}
+// A folder's files of weights, each with the tensors that an index promises for it: model.safetensors alone, or those that
+// model.safetensors.index.json lists.
+struct SafetensorsFiles {
+  bool indexed = false;
+  std::map<std::string, std::set<std::string>> promised;
+};
 
-// All tensors of a folder: those of model.safetensors, or of the files that model.safetensors.index.json lists.
-inline std::vector<SafetensorsEntry> read_safetensors_folder(const std::string& folder) {
-  const std::filesystem::path base(folder);
-  if (const auto single = base / "model.safetensors"; std::filesystem::exists(single)) return read_safetensors(single.string());
-  const auto index_path = (base / "model.safetensors.index.json").string();
-  if (!std::filesystem::exists(index_path)) {
-    if (std::filesystem::exists(base / "pytorch_model.bin") || std::filesystem::exists(base / "pytorch_model.bin.index.json"))
-      throw Error(folder + " has its weights only as pytorch_model.bin, which can run code when it is read: convert it to safetensors");
-    throw Error(folder + " has neither model.safetensors nor model.safetensors.index.json");
+inline SafetensorsFiles safetensors_files(const Folder& folder) {
+  if (folder.has("model.safetensors")) return {.promised = {{"model.safetensors", {}}}};
+  const std::string index_path = folder.where("model.safetensors.index.json");
+  if (!folder.has("model.safetensors.index.json")) {
+    if (folder.has("pytorch_model.bin") || folder.has("pytorch_model.bin.index.json"))
+      throw Error(folder.where() + " has its weights only as pytorch_model.bin, which can run code when it is read: convert it to safetensors");
+    throw Error(folder.where() + " has neither model.safetensors nor model.safetensors.index.json");
   }
 
-  const Json index = read_json(index_path);
+  const Json index = read_json(folder, "model.safetensors.index.json");
   const Json& map = Fields(index, index_path).need("weight_map");
   const Fields names(map, index_path + ": weight_map");
-  std::map<std::string, std::set<std::string>> shards;  // file: tensors promised
+  SafetensorsFiles files{.indexed = true, .promised = {}};
   for (const auto& [tensor, value] : map.items()) {
     const std::string file = names.need(tensor).is_string() ? *names.text(tensor) : std::string{};
     if (file.empty() || file.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos || file == "." || file == "..")
       throw Error(index_path + ": tensor " + in_quotes(tensor) + " lies in " + shown(value) + ", which is no file name");
-    shards[file].insert(tensor);
+    files.promised[file].insert(tensor);
   }
+  return files;
+}
+
+// All tensors of a folder.
+inline std::vector<SafetensorsEntry> read_safetensors_folder(const Folder& folder) {
+  SafetensorsFiles files = safetensors_files(folder);
   std::vector<SafetensorsEntry> all;
-  for (auto& [file, promised] : shards) {
-    const std::string path = (base / file).string();
-    for (auto& entry : read_safetensors(path)) {
-      if (promised.erase(entry.name) == 0)
+  for (auto& [file, promised] : files.promised) {
+    const std::string path = folder.where(file);
+    const FileBytes opened = folder.open(file);
+    for (auto& entry : parse_safetensors(opened.bytes, opened.owner, path)) {
+      if (files.indexed && promised.erase(entry.name) == 0)
         throw Error(path + ": tensor " + in_quotes(entry.name) + " is not listed for this file in model.safetensors.index.json");
       all.push_back(std::move(entry));
     }
@@ -196,5 +202,6 @@ inline std::vector<SafetensorsEntry> read_safetensors_folder(const std::string& 
   }
   return all;
 }
+inline std::vector<SafetensorsEntry> read_safetensors_folder(const std::string& folder) { return read_safetensors_folder(Folder(folder)); }
 
 }  // namespace diecast

@@ -105,44 +105,10 @@ class Session {
     return ids;
   }
 
-  // Fills the answer; returns the mean time of the tokens after the first, in nanoseconds.
-  std::optional<double> run(const Turn& turn, Answer& answer) {
-    StopStrings stops(turn.request.stop);
-    Sampler sampler(turn.request.sampling, vocabulary(), answer.prompt_ids, turn.request.choice);
-    StreamDecoder decoder(*tokenizer_);
-    const int room = (std::min)(turn.request.max_tokens, context_tokens_ - answer.usage.prompt_tokens);
-
-    turn.stages.stage("prefill");
-    answer.finish_reason = FinishReason::length;
-    if (room == 0) return {};
-    answer.usage.cached_tokens = keep_common(answer.prompt_ids);
-    std::optional<Logits> logits = prefill(turn, answer.prompt_ids);
-    std::int64_t first_token = 0, last_token = 0;
-    bool seen = false;  // whether the time to the first token is over
-
-    for (int index = 0; logits; ++index) {
-      if (index == 0) turn.stages.stage("sample");
-      const int id = choose(turn, sampler, logits->row(0), answer);
-      if (index == 0) turn.stages.stage("send");
-      const bool ends = std::find(eos_.begin(), eos_.end(), id) != eos_.end();
-      const bool full = index + 1 == room;
-      std::string text = ends ? std::string() : stops.push(decoder.next(id));
-      if ((ends || full) && !stops.stopped()) text += stops.push(decoder.finish());
-      if (ends || full) text += stops.finish();
-      if (ends || stops.stopped()) answer.finish_reason = FinishReason::stop;
-      deliver(turn, index, id, text, answer);
-
-      last_token = turn.stages.now();
-      if (index == 0) first_token = last_token;
-      if (ends || full || stops.stopped()) break;
-      seen = seen || (turn.on_piece && !text.empty());
-      if (seen) turn.stages.stage("decode", index + 1);
-      logits = decode(turn, id);
-    }
-    if (!logits) answer.finish_reason = FinishReason::cancelled;
-    if (answer.ids.size() < 2) return {};
-    return static_cast<double>(last_token - first_token) / static_cast<double>(answer.ids.size() - 1);
-  }
+  // Fills the answer; returns the mean time of the tokens after the first, in nanoseconds. A template for <diecast/compiled.hpp>, as in
+  // chat/chat_template.hpp.
+  template <class = void>
+  std::optional<double> run(const Turn& turn, Answer& answer);
 
   // Cuts the cache to what it has in common with these ids; the last one is always computed, for its logits are needed.
   // Rows that a failure left half done lie behind cached_ and go too.
@@ -205,5 +171,44 @@ class Session {
   std::vector<int> cached_;
   std::vector<Row> rows_;
 };
+
+template <class>
+std::optional<double> Session::run(const Turn& turn, Answer& answer) {
+  StopStrings stops(turn.request.stop);
+  Sampler sampler(turn.request.sampling, vocabulary(), answer.prompt_ids, turn.request.choice);
+  StreamDecoder decoder(*tokenizer_);
+  const int room = (std::min)(turn.request.max_tokens, context_tokens_ - answer.usage.prompt_tokens);
+
+  turn.stages.stage("prefill");
+  answer.finish_reason = FinishReason::length;
+  if (room == 0) return {};
+  answer.usage.cached_tokens = keep_common(answer.prompt_ids);
+  std::optional<Logits> logits = prefill(turn, answer.prompt_ids);
+  std::int64_t first_token = 0, last_token = 0;
+  bool seen = false;  // whether the time to the first token is over
+
+  for (int index = 0; logits; ++index) {
+    if (index == 0) turn.stages.stage("sample");
+    const int id = choose(turn, sampler, logits->row(0), answer);
+    if (index == 0) turn.stages.stage("send");
+    const bool ends = std::find(eos_.begin(), eos_.end(), id) != eos_.end();
+    const bool full = index + 1 == room;
+    std::string text = ends ? std::string() : stops.push(decoder.next(id));
+    if ((ends || full) && !stops.stopped()) text += stops.push(decoder.finish());
+    if (ends || full) text += stops.finish();
+    if (ends || stops.stopped()) answer.finish_reason = FinishReason::stop;
+    deliver(turn, index, id, text, answer);
+
+    last_token = turn.stages.now();
+    if (index == 0) first_token = last_token;
+    if (ends || full || stops.stopped()) break;
+    seen = seen || (turn.on_piece && !text.empty());
+    if (seen) turn.stages.stage("decode", index + 1);
+    logits = decode(turn, id);
+  }
+  if (!logits) answer.finish_reason = FinishReason::cancelled;
+  if (answer.ids.size() < 2) return {};
+  return static_cast<double>(last_token - first_token) / static_cast<double>(answer.ids.size() - 1);
+}
 
 }  // namespace diecast

@@ -6,9 +6,12 @@
 #include <optional>
 #include <span>
 
+#include <diecast/isa.hpp>
 #include <diecast/reference/matrix.hpp>
 
-namespace diecast::reference {
+#include <diecast/isa_begin.hpp>
+
+namespace diecast::reference::inline DIECAST_ISA {
 
 // Scores to weights that add up to 1. The greatest score is subtracted first, so nothing overflows; a score of minus infinity is masked.
 // Where every score is masked, every weight is 0.
@@ -51,4 +54,6 @@ Vector<Real> attend(const Vector<Real>& query, int positions, const AttentionNum
   return out;
 }
 
-}  // namespace diecast::reference
+}  // namespace diecast::reference::inline DIECAST_ISA
+
+#include <diecast/isa_end.hpp>

@@ -11,10 +11,13 @@
 #include <diecast/files/compiled.hpp>
 #include <diecast/files/gguf_model.hpp>
 #include <diecast/generate/engine.hpp>
+#include <diecast/isa.hpp>
 #include <diecast/reference/reference.hpp>
 #include <diecast/tokens/make_tokenizer.hpp>
 
-namespace diecast::reference {
+#include <diecast/isa_begin.hpp>
+
+namespace diecast::reference::inline DIECAST_ISA {
 
 // Refuses a file that is not the config's model. threads 0: as many as the machine has.
 template <class Config>
@@ -27,4 +30,6 @@ Engine load(const std::string& gguf, int threads = 0) {
   return Engine(std::move(model), std::move(backend), std::move(tokenizer), compiled<Config>().parsed_template);
 }
 
-}  // namespace diecast::reference
+}  // namespace diecast::reference::inline DIECAST_ISA
+
+#include <diecast/isa_end.hpp>

@@ -9,9 +9,12 @@
 
 #include <diecast/files/decode.hpp>
 #include <diecast/files/weights.hpp>
+#include <diecast/isa.hpp>
 #include <diecast/reference/workers.hpp>
 
-namespace diecast::reference {
+#include <diecast/isa_begin.hpp>
+
+namespace diecast::reference::inline DIECAST_ISA {
 
 template <class Real>
 using Vector = Eigen::Matrix<Real, Eigen::Dynamic, 1>;
@@ -82,4 +85,6 @@ Matrix<Real> multiply(const Matrix<Real>& x, const Linear<Real>& linear, Workers
   return multiply(x, linear.weight, linear.bias, workers);
 }
 
-}  // namespace diecast::reference
+}  // namespace diecast::reference::inline DIECAST_ISA
+
+#include <diecast/isa_end.hpp>

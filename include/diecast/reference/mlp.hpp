@@ -6,10 +6,13 @@
 #include <optional>
 #include <variant>
 
+#include <diecast/isa.hpp>
 #include <diecast/reference/matrix.hpp>
 #include <diecast/spec/spec.hpp>
 
-namespace diecast::reference {
+#include <diecast/isa_begin.hpp>
+
+namespace diecast::reference::inline DIECAST_ISA {
 
 template <class Real>
 Real activate(Activation activation, Real x) {
@@ -44,4 +47,6 @@ Matrix<Real> mlp(const Mlp& spec, const MlpWeights<Real>& weights, const Matrix<
   return multiply(inner, weights.down, workers);
 }
 
-}  // namespace diecast::reference
+}  // namespace diecast::reference::inline DIECAST_ISA
+
+#include <diecast/isa_end.hpp>

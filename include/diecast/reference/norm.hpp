@@ -5,10 +5,13 @@
 #include <variant>
 
 #include <diecast/files/weights.hpp>
+#include <diecast/isa.hpp>
 #include <diecast/reference/matrix.hpp>
 #include <diecast/spec/spec.hpp>
 
-namespace diecast::reference {
+#include <diecast/isa_begin.hpp>
+
+namespace diecast::reference::inline DIECAST_ISA {
 
 template <class Real>
 struct NormFactors {
@@ -50,4 +53,6 @@ Matrix<Real> normalise(const Norm& norm, const NormFactors<Real>& factors, const
   return y;
 }
 
-}  // namespace diecast::reference
+}  // namespace diecast::reference::inline DIECAST_ISA
+
+#include <diecast/isa_end.hpp>

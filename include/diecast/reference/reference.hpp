@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <diecast/backend/backend.hpp>
+#include <diecast/isa.hpp>
 #include <diecast/reference/attention.hpp>
 #include <diecast/reference/matrix.hpp>
 #include <diecast/reference/mlp.hpp>
@@ -19,7 +20,9 @@
 #include <diecast/spec/check.hpp>
 #include <diecast/trace/trace.hpp>
 
-namespace diecast::reference {
+#include <diecast/isa_begin.hpp>
+
+namespace diecast::reference::inline DIECAST_ISA {
 
 template <class Real>
 struct LayerParameters {
@@ -226,22 +229,34 @@ class ReferenceContext final : public Context {
   std::vector<float> logits_;
 };
 
-}  // namespace diecast::reference
+// For <diecast/compiled_reference.hpp>, which says that these are compiled elsewhere: hence they are not inline.
+template <class Real>
+std::shared_ptr<const Parameters<Real>> make_parameters(const Spec& spec, const Weights& weights, int threads) {
+  return std::make_shared<const Parameters<Real>>(spec, weights, threads);
+}
+template <class Real>
+std::unique_ptr<Context> open_context(std::shared_ptr<const Parameters<Real>> parameters, int tokens) {
+  return std::make_unique<ReferenceContext<Real>>(std::move(parameters), tokens);
+}
 
-namespace diecast {
+}  // namespace diecast::reference::inline DIECAST_ISA
+
+namespace diecast::inline DIECAST_ISA {
 
 template <class Real>
 class Reference final : public Backend {
  public:
   Reference(const Spec& spec, const Weights& weights, int threads = 1)
-      : parameters_(std::make_shared<reference::Parameters<Real>>(spec, weights, threads)) {}
+      : parameters_(reference::make_parameters<Real>(spec, weights, threads)) {}
 
   std::string_view name() const override { return sizeof(Real) == sizeof(float) ? "reference" : "reference-double"; }
   const Spec& spec() const override { return parameters_->spec; }
-  std::unique_ptr<Context> open(int tokens) const override { return std::make_unique<reference::ReferenceContext<Real>>(parameters_, tokens); }
+  std::unique_ptr<Context> open(int tokens) const override { return reference::open_context<Real>(parameters_, tokens); }
 
  private:
   std::shared_ptr<const reference::Parameters<Real>> parameters_;
 };
 
-}  // namespace diecast
+}  // namespace diecast::inline DIECAST_ISA
+
+#include <diecast/isa_end.hpp>

@@ -7,8 +7,11 @@
 #include <vector>
 
 #include <diecast/backend/layer_view.hpp>
+#include <diecast/isa.hpp>
 
-namespace diecast::reference {
+#include <diecast/isa_begin.hpp>
+
+namespace diecast::reference::inline DIECAST_ISA {
 
 // Turns one head in place.
 template <class Real>
@@ -23,4 +26,6 @@ void rotate(Real* head, const std::vector<double>& frequencies, double position,
   }
 }
 
-}  // namespace diecast::reference
+}  // namespace diecast::reference::inline DIECAST_ISA
+
+#include <diecast/isa_end.hpp>

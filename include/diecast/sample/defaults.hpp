@@ -24,7 +24,7 @@ inline SamplingOptions resolve(const SamplingChoice& user, const GenerationDefau
   const bool user_samples = user.temperature || user.top_k || user.top_p || user.min_p;
   const bool file_samples = file.do_sample.value_or(file.temperature || file.top_k || file.top_p || file.min_p);
   if (user.greedy && user.temperature.value_or(0) != 0)
-    throw Error("greedy and temperature " + detail::spell(*user.temperature) + " exclude each other");
+    throw Error("greedy and temperature " + text_of(*user.temperature) + " exclude each other");
 
   SamplingOptions options;
   options.temperature = user.greedy                    ? 0

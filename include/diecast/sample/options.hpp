@@ -2,13 +2,13 @@
 // Temperature 0 is greedy, and greedy is what nobody asked otherwise gets. Names are those of generation_config.json and OpenAI's API.
 #pragma once
 
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include <diecast/error.hpp>
+#include <diecast/text.hpp>
 
 namespace diecast {
 
@@ -32,27 +32,21 @@ struct SamplingOptions {
 
 namespace detail {
 
-inline std::string spell(double value) {  // the shortest decimal that reads back as this value
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-  return std::string(text, end);
-}
-
 inline void check_range(const char* name, double value, double least, double most) {
   if (!(value >= least && value <= most))  // so that NaN fails
-    throw Error(std::string(name) + " is " + spell(value) + " but must lie between " + spell(least) + " and " + spell(most));
+    throw Error(std::string(name) + " is " + text_of(value) + " but must lie between " + text_of(least) + " and " + text_of(most));
 }
 
 }  // namespace detail
 
 inline void check(const SamplingOptions& options) {
   if (!(options.temperature >= 0 && std::isfinite(options.temperature)))
-    throw Error("temperature is " + detail::spell(options.temperature) + " but must be 0 or a positive number");
+    throw Error("temperature is " + text_of(options.temperature) + " but must be 0 or a positive number");
   if (options.top_k < -1) throw Error("top_k is " + std::to_string(options.top_k) + " but must be positive, or 0 or -1 to switch it off");
   detail::check_range("top_p", options.top_p, 0, 1);
   detail::check_range("min_p", options.min_p, 0, 1);
   if (!(options.repetition_penalty > 0 && std::isfinite(options.repetition_penalty)))
-    throw Error("repetition_penalty is " + detail::spell(options.repetition_penalty) + " but must be a positive number");
+    throw Error("repetition_penalty is " + text_of(options.repetition_penalty) + " but must be a positive number");
   detail::check_range("presence_penalty", options.presence_penalty, -2, 2);
   detail::check_range("frequency_penalty", options.frequency_penalty, -2, 2);
 }

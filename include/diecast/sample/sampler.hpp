@@ -38,7 +38,7 @@ class Sampler {
     if (options.penalises()) history_.prompt(prompt);
   }
 
-  // The next token of the answer, given the model's logits [vocab].
+  // The next token of the answer, given the model's logits [vocab]. NaN or infinity among them blames the model file: its user can get a whole one.
   int sample(std::span<const float> logits) {
     auto row = logits.first((std::min)(logits.size(), static_cast<std::size_t>(vocabulary_)));
     int best = likeliest(row);
@@ -74,9 +74,9 @@ class Sampler {
     if (!numbers) {
       const auto wrong = std::find_if_not(row.begin(), row.end(), [](float z) { return z < infinity; });
       throw Error("the logits of step " + std::to_string(step_) + " hold " + (*wrong == infinity ? "infinity" : "NaN") + " at id " +
-                      std::to_string(wrong - row.begin()), Blame::program);
+                  std::to_string(wrong - row.begin()) + ": the weights in the model file are damaged");
     }
-    if (best < 0) throw Error("the logits of step " + std::to_string(step_) + " leave no token that can be drawn", Blame::program);
+    if (best < 0) throw Error("the logits of step " + std::to_string(step_) + " leave no token that can be drawn: the weights in the model file are damaged");
     return best;
   }
 

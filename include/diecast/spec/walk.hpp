@@ -3,12 +3,12 @@
 // leaves_out(value, standard) may pass over a field by its value and the one that it has where nothing is said.
 #pragma once
 
-#include <charconv>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 #include <diecast/spec/spec.hpp>
+#include <diecast/text.hpp>
 
 namespace diecast {
 
@@ -100,12 +100,6 @@ void walk(Visitor& visitor, std::string_view key, const T& value) {
   }
 }
 
-// The shortest text that reads back as the same value.
-inline std::string text_of(double value) {
-  char buffer[32];
-  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
-  return {buffer, result.ptr};
-}
 inline std::string text_of(int value) { return std::to_string(value); }
 inline std::string text_of(bool value) { return value ? "true" : "false"; }
 template <class Enum, class = std::enable_if_t<std::is_enum_v<Enum>>>

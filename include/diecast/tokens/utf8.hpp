@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <diecast/text.hpp>
+
 namespace diecast {
 
 enum class Utf8State : std::uint8_t {
@@ -39,25 +41,6 @@ constexpr Utf8 decode_utf8(std::string_view text, std::size_t at) {
     code_point = code_point << 6 | (next & 0x3F);
   }
   return {code_point, static_cast<std::uint8_t>(length), Utf8State::valid};
-}
-
-inline void append_utf8(std::string& out, char32_t point) {
-  const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(static_cast<unsigned char>(byte))); };
-  if (point < 0x80) {
-    put(point);
-  } else if (point < 0x800) {
-    put(0xC0 | point >> 6);
-    put(0x80 | (point & 0x3F));
-  } else if (point < 0x10000) {
-    put(0xE0 | point >> 12);
-    put(0x80 | (point >> 6 & 0x3F));
-    put(0x80 | (point & 0x3F));
-  } else {
-    put(0xF0 | point >> 18);
-    put(0x80 | (point >> 12 & 0x3F));
-    put(0x80 | (point >> 6 & 0x3F));
-    put(0x80 | (point & 0x3F));
-  }
 }
 
 // The text with each maximal invalid part replaced by U+FFFD: always valid UTF-8.
