@@ -72,11 +72,17 @@ inline Tensor random_tensor(Format format, int rows, int cols, float spread, Ran
           put_half(scales, exact ? 1 : 2 * size / greatest);
           put_half(scales + 2, exact ? static_cast<float>(random.integer(-15, 0)) : -size);
           break;
-        case ScaleForm::six_bit_pairs:  // the factors are random bits: 31 on average
+        case ScaleForm::six_bit_pairs:  // the factors are random bits: 31 on average, or 3 at most
+          if (exact)
+            for (int i = 0; i < 12; ++i) bytes->at(at + static_cast<std::size_t>(block.factor_offset + i)) &= static_cast<std::byte>(i < 8 ? 0x03 : 0x33);
           put_half(scales, exact ? 1 : size / (16 * greatest));
           put_half(scales + 2, exact ? 1 : size / 32);
           break;
-        case ScaleForm::signed_bytes: put_half(scales, exact ? 1 : 2 * size / (64 * greatest)); break;
+        case ScaleForm::signed_bytes:
+          if (exact)
+            for (int i = 0; i < 16; ++i) bytes->at(at + static_cast<std::size_t>(block.factor_offset + i)) = static_cast<std::byte>(random.integer(-3, 3));
+          put_half(scales, exact ? 1 : 2 * size / (64 * greatest));
+          break;
       }
     }
   }

@@ -78,25 +78,33 @@ inline Distance distance(const LogitRows& a, const LogitRows& b) {
 // input errs, so does its output, about as much. Twice that is the bound: a wrong scale or minimum of a single block exceeds it by far.
 inline double quantised_bound(const Spec& spec) { return 2 * 0.007 * std::sqrt(4.0 * spec.layers + 1); }
 
-// The model in these formats on the CPU against the reference in double, its identity, and the same bits of kernels that were compiled for its shape.
+// The model in these formats on the CPU against the reference in double, and its identity.
 template <class Config, Format... formats>
 void check_model(const MatrixFormats& of_matrices) {
+  using cpu::CacheType;
+  using cpu::Precision;
   constexpr Spec spec = Config::spec;
   const Weights weights = weights_in(spec, of_matrices, 5);
-  const auto make = [&](cpu::CacheType cache) {
-    return [&, cache](int threads) { return std::make_shared<const AnyShape<formats...>>(spec, weights, cpu::Options{threads, cache}); };
+  const std::vector<int> ids = prompt_of(spec, 37, 3);
+  const auto make = [&](CacheType cache, Precision precision) {
+    return [&, cache, precision](int threads) { return std::make_shared<const AnyShape<formats...>>(spec, weights, cpu::Options{threads, cache, precision}); };
   };
-  const LogitRows right = run_alone(Reference<double>(spec, weights), prompt_of(spec, 37, 3), 37);
-  for (const cpu::CacheType cache : {cpu::CacheType::f32, cpu::CacheType::f16}) {
-    const Distance d = distance(run_alone(*make(cache)(1), prompt_of(spec, 37, 3), 37), right);
-    CAPTURE(d.greatest, d.relative, quantised_bound(spec));
-    CHECK(d.relative <= quantised_bound(spec));
-    CHECK(d.relative >= quantised_bound(spec) / 100);  // without a trace of rounding, another path has run
+  const LogitRows right = run_alone(Reference<double>(spec, weights), ids, 37);
+  const auto apart = [&](CacheType cache, Precision precision) { return distance(run_alone(*make(cache, precision)(1), ids, 37), right).relative; };
+  const double bound = quantised_bound(spec), fast = apart(CacheType::f32, Precision::fast), balanced = apart(CacheType::f32, Precision::balanced),
+               exact = apart(CacheType::f32, Precision::exact), halfs = apart(CacheType::f16, Precision::exact);
+  CAPTURE(bound, fast, balanced, exact, halfs);
+  CHECK(fast <= bound);
+  CHECK(fast >= bound / 100);  // without a trace of rounding, another path has run
+  CHECK(balanced < fast);
+  CHECK(exact <= bound / 128);  // seven bits more
+  CHECK(exact < balanced);
+  CHECK(halfs <= bound / 128 + 0x1p-11 * std::sqrt(2.0 * spec.layers));  // keys and values of each layer, rounded by half a step at most
+
+  for (const Precision precision : {Precision::fast, Precision::balanced, Precision::exact}) {
+    CAPTURE(precision_name(precision));
+    check_identity(make(CacheType::f16, precision));
   }
-  check_identity(make(cpu::CacheType::f16));
-  constexpr Format all[] = {formats...};
-  const cpu::Cpu<cpu::shape_of(spec, all)> exact(spec, weights, {2, cpu::CacheType::f16});
-  for (const int chunk : {1, 37}) CHECK((run_alone(exact, prompt_of(spec, 37, 3), chunk) == run_alone(*make(cpu::CacheType::f16)(1), prompt_of(spec, 37, 3), 37)));
 }
 
 }  // namespace diecast::testing
