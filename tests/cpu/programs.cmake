@@ -22,7 +22,7 @@ diecast_cpu_test(cpu "${DIECAST_MACHINE}" ${units})
 catch_discover_tests(test_cpu TEST_PREFIX "cpu: " PROPERTIES TIMEOUT 900)
 
 set(units ${cpu}/lanes.cpp ${cpu}/math.cpp ${cpu}/quantise.cpp ${cpu}/norm.cpp ${cpu}/product_q8.cpp ${cpu}/attention.cpp ${cpu}/backend_threads.cpp)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND NOT CMAKE_CROSSCOMPILING)
   diecast_runs_here(-march=x86-64-v3 "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")" DIECAST_AVX2_RUNS)
   if(DIECAST_AVX2_RUNS)
     diecast_cpu_test(cpu_avx2 -march=x86-64-v3 ${units})
