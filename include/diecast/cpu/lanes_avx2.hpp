@@ -113,14 +113,6 @@ inline std::int32_t sum(Ints x) {
   const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
   return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
 }
-inline Ints round_to_bytes(Floats x, std::int8_t* to) {
-  const __m256i least = _mm256_set1_epi32(-127);
-  const Ints rounded{_mm256_max_epi32(_mm256_cvtps_epi32(x.a), least), _mm256_max_epi32(_mm256_cvtps_epi32(x.b), least)};
-  const auto words = [](__m256i y) { return _mm_packs_epi32(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1)); };
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_packs_epi16(words(rounded.a), words(rounded.b)));
-  return rounded;
-}
-
 inline Ints round_to_ints(Floats x) {
   const __m256i least = _mm256_set1_epi32(-16256);
   return {_mm256_max_epi32(_mm256_cvtps_epi32(x.a), least), _mm256_max_epi32(_mm256_cvtps_epi32(x.b), least)};

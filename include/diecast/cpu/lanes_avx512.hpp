@@ -78,13 +78,6 @@ inline Ints load_signed_bytes(const std::int8_t* at) { return {_mm512_cvtepi8_ep
 inline Ints load_unsigned_bytes(const std::uint8_t* at) { return {_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)))}; }
 inline std::int32_t sum(Ints a) { return _mm512_reduce_add_epi32(a.v); }
 
-// To the nearest, ties to even. Values lie within -127..127; what is not a number becomes some byte: its scale says what it is.
-inline Ints round_to_bytes(Floats a, std::int8_t* to) {
-  const __m512i rounded = _mm512_max_epi32(_mm512_cvtps_epi32(a.v), _mm512_set1_epi32(-127));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtsepi32_epi8(rounded));
-  return {rounded};
-}
-
 // To the nearest, ties to even; what is not a number becomes the least.
 inline Ints round_to_ints(Floats a) { return {_mm512_max_epi32(_mm512_cvtps_epi32(a.v), _mm512_set1_epi32(-16256))}; }
 inline void store_bytes(std::int8_t* to, Ints a) { _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtsepi32_epi8(a.v)); }

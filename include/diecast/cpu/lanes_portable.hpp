@@ -105,17 +105,8 @@ inline std::int32_t sum(const Ints& x) {
   for (const std::int32_t one : x.v) total += one;
   return total;
 }
-inline Ints round_to_bytes(const Floats& x, std::int8_t* to) {
-  // Adding 1.5 * 2^23 rounds to the nearest, ties to even. What is not a number becomes 0: its scale says that it is not.
-  const Ints rounded = detail::each<Ints>([&](std::size_t i) {
-    const float shifted = x.v[i] + 12'582'912.0F;
-    return x.v[i] >= -127.5F && x.v[i] <= 127.5F ? static_cast<std::int32_t>(shifted - 12'582'912.0F) : 0;
-  });
-  for (std::size_t i = 0; i < 16; ++i) to[i] = static_cast<std::int8_t>(rounded.v[i]);
-  return rounded;
-}
-
 inline Ints round_to_ints(const Floats& x) {
+  // Adding 1.5 * 2^23 rounds to the nearest, ties to even. What is not a number becomes the least: its scale says that it is not.
   return detail::each<Ints>([&](std::size_t i) {
     const float shifted = x.v[i] + 12'582'912.0F;
     return x.v[i] >= -16256.5F && x.v[i] <= 16256.5F ? static_cast<std::int32_t>(shifted - 12'582'912.0F) : -16256;

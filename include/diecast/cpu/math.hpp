@@ -39,7 +39,7 @@ inline Floats tanh(Floats x) {
   return (twice - broadcast(1.0F)) / (twice + broadcast(1.0F));
 }
 
-// Abramowitz and Stegun 7.1.26: the absolute error is 1.5e-7, and what exp adds.
+// Abramowitz and Stegun 7.1.26: its absolute error is 1.5e-7; with the rounding of its terms, which cancel near 0, 7e-7 at most.
 inline Floats erf(Floats x) {
   const Floats size = abs(x);
   const Floats t = broadcast(1.0F) / fma(broadcast(0.3275911F), size, broadcast(1.0F));
