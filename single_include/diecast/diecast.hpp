@@ -9968,13 +9968,22 @@ namespace detail {
 
 // How many of the eight bytes from `text` on are, from the first on, printable ASCII, which stands for itself.
 inline std::size_t plain_bytes(const char* text) {
-  constexpr std::uint64_t each = 0x0101010101010101;
-  if constexpr (std::endian::native != std::endian::little) return 0;  // slower, and right
+  static_assert(std::endian::native == std::endian::little, "the first byte is taken for the lowest");
   std::uint64_t word;
   std::memcpy(&word, text, sizeof word);
   // The top bit of a byte: set where it was set, where 0x7F became 0x80, where less than 0x21 was borrowed. Carries spoil only what follows.
+  constexpr std::uint64_t each = 0x0101010101010101;
   const std::uint64_t others = (word | (word + each) | (word - 0x21 * each)) & 0x80 * each;
   return static_cast<std::size_t>(std::countr_zero(others)) / 8;
+}
+
+// The byte that the character of two UTF-8 bytes stands for which begins at `at`; -1 where there is none. None has more.
+inline int read_stand_in(std::string_view piece, std::size_t at) {
+  const unsigned lead = static_cast<unsigned char>(piece[at]);
+  if (lead < 0xC2 || at + 1 == piece.size()) return -1;
+  const unsigned next = static_cast<unsigned char>(piece[at + 1]);
+  const std::size_t code_point = (lead - 0xC0) << 6 | (next & 0x3F);
+  return (next & 0xC0) == 0x80 && code_point < byte_of_stand_in.size() ? byte_of_stand_in[code_point] : -1;
 }
 
 }  // namespace detail
@@ -9984,16 +9993,16 @@ inline std::size_t plain_bytes(const char* text) {
 inline Spelling read_spelling(std::string_view piece, std::size_t at, char* out) {
   const char* const begin = out;
   while (true) {
-    const std::size_t plain = (std::min)(detail::plain_bytes(piece.data() + at), piece.size() - at);
     std::memcpy(out, piece.data() + at, 8);
+    const std::size_t plain = (std::min)(detail::plain_bytes(piece.data() + at), piece.size() - at);
     at += plain;
     out += plain;
     if (at == piece.size()) break;
     if (plain == 8) continue;
-    const Utf8 character = decode_utf8(piece, at);
-    if (character.state != Utf8State::valid || character.code_point >= byte_of_stand_in.size() || byte_of_stand_in[character.code_point] < 0) break;
-    *out++ = static_cast<char>(byte_of_stand_in[character.code_point]);
-    at += character.length;
+    const int byte = detail::read_stand_in(piece, at);
+    if (byte < 0) break;
+    at += 2;  // one of ASCII was plain
+    *out++ = static_cast<char>(byte);
   }
   return {at, static_cast<std::size_t>(out - begin)};
 }
@@ -10013,13 +10022,16 @@ struct Merge {
   std::int32_t result = -1;
 };
 
-// In order of rank, with an open hash table of places in that list beside it: what is asked most, a pair that is no merge, touches the small table alone.
+// In order of rank, with an open hash table of places in that list beside it: what is asked most, a pair that is no merge, touches the small
+// table alone.
 class MergeTable {
  public:
   explicit MergeTable(std::size_t merges) : slots_(std::bit_ceil(merges * 2 + 2), empty), shift_(64 - std::countr_zero(slots_.size())) {
     merges_.reserve(merges);
   }
 
+  // Starts to fetch what insert() will need.
+  void prepare(const Merge& merge) const { __builtin_prefetch(&slots_[first_slot(merge.left, merge.right)]); }
   // In order of rank; a pair that is there already keeps its earlier, better one. At most as many as the constructor was told.
   void insert(const Merge& merge) {
     std::uint32_t& slot = slots_[find_slot(merge.left, merge.right)];
@@ -10036,11 +10048,17 @@ class MergeTable {
  private:
   static constexpr std::uint32_t empty = 0xFFFFFFFF;
 
-  std::size_t find_slot(std::int32_t left, std::int32_t right) const {
+  std::size_t first_slot(std::int32_t left, std::int32_t right) const {
     std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
     key = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;  // Fibonacci hashing: the best mixed bits are the highest
-    std::size_t index = static_cast<std::size_t>((key ^ key << 32) >> shift_);
-    while (slots_[index] != empty && (merges_[slots_[index]].left != left || merges_[slots_[index]].right != right)) index = (index + 1) & (slots_.size() - 1);
+    return static_cast<std::size_t>((key ^ key << 32) >> shift_);
+  }
+  std::size_t find_slot(std::int32_t left, std::int32_t right) const {
+    std::size_t index = first_slot(left, right);
+    for (; slots_[index] != empty; index = (index + 1) & (slots_.size() - 1)) {
+      const Merge& merge = merges_[slots_[index]];
+      if (merge.left == left && merge.right == right) break;
+    }
     return index;
   }
 
@@ -11438,43 +11456,36 @@ namespace diecast {
 
 class Strings {
  public:
-  static constexpr std::size_t margin = 16;  // so many bytes behind each string may be read, and behind the last one written: whole words will do
+  static constexpr std::size_t margin = 8;  // so many bytes behind each string may be read, and behind the last one written: whole words
 
-  void reserve(std::size_t strings, std::size_t bytes) {
-    ends_.reserve(strings);
-    if (bytes + margin > block_.size()) block_.resize(bytes + margin);
-  }
-
-  // Appends what `write` writes: it gets room for `most` bytes and returns how many it wrote.
-  template <class Write>
-  void append(std::size_t most, Write&& write) {
-    if (block_.size() < used_ + most + margin) block_.resize((std::max)(block_.size() * 2, used_ + most + margin));
-    used_ += write(block_.data() + used_);
-    if (used_ > (std::numeric_limits<std::uint32_t>::max)()) throw Error("the pieces of a vocabulary take more than 4 GiB");
-    ends_.push_back(static_cast<std::uint32_t>(used_));
-  }
-  void append(std::string_view text) {
-    append(text.size(), [&](char* out) { return text.copy(out, text.size()); });
+  // Room for so many strings of so many bytes in all.
+  Strings(std::size_t most_strings, std::size_t most_bytes) : block_(most_bytes + margin, '\0') {
+    if (most_bytes > (std::numeric_limits<std::uint32_t>::max)()) {
+      throw Error("the pieces of the tokenizer take " + std::to_string(most_bytes) + " bytes, more than 4 GiB");
+    }
+    begins_.reserve(most_strings + 1);
+    begins_.push_back(0);
   }
 
-  std::size_t size() const { return ends_.size(); }
-  std::size_t bytes() const { return used_; }
-  std::string_view operator[](std::size_t index) const {
-    const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
-    return {block_.data() + begin, ends_[index] - begin};
-  }
+  // Where the next string goes, and that it is there now.
+  char* room() { return block_.data() + begins_.back(); }
+  void push_back(std::size_t bytes_in_room) { begins_.push_back(begins_.back() + static_cast<std::uint32_t>(bytes_in_room)); }
+
+  std::size_t size() const { return begins_.size() - 1; }
+  std::size_t bytes() const { return begins_.back(); }
+  std::string_view operator[](std::size_t index) const { return {block_.data() + begins_[index], begins_[index + 1] - begins_[index]}; }
 
  private:
-  std::string block_;  // what lies behind used_ is room
-  std::size_t used_ = 0;
-  std::vector<std::uint32_t> ends_;
+  std::string block_;
+  std::vector<std::uint32_t> begins_;  // and where the next would begin
 };
 
 }  // namespace diecast
 
 // ---- diecast/tokens/piece_ids.hpp
-// From the bytes of a piece to its id: an open hash table of ids whose keys stay where they are, in the block of all pieces.
-// Nearly every piece has sixteen bytes or fewer: it is hashed and compared as two words, without a branch on its length.
+// From the bytes of a piece to its id: an open hash table of ids, whose strings stay where they are, in the block of all pieces.
+// It is asked two or three times for each merge while an engine starts, and each time waits for memory. So a question has two parts: many keys
+// are made, which starts to fetch what they will need, and only then looked up.
 
 namespace diecast {
 
@@ -11484,70 +11495,64 @@ class PieceIds {
   PieceIds(const Strings& pieces, std::size_t most)
       : pieces_(pieces), slots_(std::bit_ceil(most * 2 + 2), -1), shift_(64 - std::countr_zero(slots_.size())), held_(most) {}
 
-  // The id of these bytes, -1 where they are no piece. Reads up to Strings::margin bytes behind them.
-  std::int32_t find(std::string_view bytes) const {
-    if (bytes.empty()) return -1;
-    return slots_[find_slot(bytes)];
+  struct Key {
+    std::string_view bytes;
+    std::uint64_t word = 0;  // one to seven bytes themselves; a hash of more
+  };
+  // Up to Strings::margin bytes behind these are read.
+  Key key(std::string_view bytes) const {
+    const Key made{bytes, bytes.empty() ? 0 : word_of(bytes)};
+    __builtin_prefetch(&slots_[first_slot(made)]);
+    return made;
   }
+
+  // The id of these bytes, -1 where they are no piece.
+  std::int32_t find(const Key& key) const { return key.bytes.empty() ? -1 : slots_[find_slot(key)]; }
 
   // The same where the id is probably `guess`: the results of merges follow each other in most vocabularies.
   std::int32_t find(std::string_view bytes, std::size_t guess) const {
-    return guess < held_.size() && held_[guess] && equal(pieces_[guess], bytes) ? static_cast<std::int32_t>(guess) : find(bytes);
+    return guess < held_.size() && held_[guess] && pieces_[guess] == bytes ? static_cast<std::int32_t>(guess) : find(key(bytes));
   }
 
   // The id under which the bytes of `id`, which are not empty, are known now: another one, where they were known before.
-  std::int32_t insert(std::int32_t id) {
-    const auto index = static_cast<std::size_t>(id);
-    std::int32_t& slot = slots_[find_slot(pieces_[index])];
+  std::int32_t insert(const Key& key, std::int32_t id) {
+    std::int32_t& slot = slots_[find_slot(key)];
     if (slot < 0) {
       slot = id;
-      held_[index] = true;
+      held_[static_cast<std::size_t>(id)] = true;
     }
     return slot;
   }
 
  private:
+  static constexpr std::size_t word_size = 8;
+
   static std::uint64_t word(const char* from) {
     std::uint64_t word;
-    std::memcpy(&word, from, sizeof word);
+    std::memcpy(&word, from, word_size);
     return word;
   }
-  // The first bytes from `from` on, eight at most, as a word; those behind them are shifted out.
-  static std::uint64_t word(const char* from, std::size_t size) {
-    if (size == 0) return 0;
-    const std::size_t others = size < 8 ? 64 - 8 * size : 0;
-    return std::endian::native == std::endian::little ? word(from) << others : word(from) >> others;
+  static std::uint64_t mix(std::uint64_t word) { return (word ^ word >> 32) * 0x9E3779B97F4A7C15u; }  // Fibonacci hashing: the best mixed bits are the highest
+  static std::uint64_t word_of(std::string_view bytes) {
+    if (bytes.size() < word_size) return word(bytes.data()) << 8 * (word_size - bytes.size());  // what lies behind them is shifted out
+    std::uint64_t hash = bytes.size();
+    for (std::size_t at = 0; at + word_size < bytes.size(); at += word_size) hash = std::rotl(mix(hash ^ word(bytes.data() + at)), 32);
+    return hash ^ word(bytes.data() + bytes.size() - word_size);  // may overlap the word before
   }
-  struct Words {
-    std::uint64_t first, second;
-    bool operator==(const Words&) const = default;
-  };
-  static Words words(std::string_view bytes) {  // the first sixteen bytes
-    return {word(bytes.data(), bytes.size()), word(bytes.data() + 8, bytes.size() < 8 ? 0 : bytes.size() - 8)};
+  static bool same(std::string_view piece, const Key& key) {
+    if (piece.size() != key.bytes.size()) return false;
+    return piece.size() < word_size ? word_of(piece) == key.word : piece == key.bytes;
   }
 
-  static std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
-    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
-    return hash ^ hash >> 32;
-  }
-  static std::uint64_t hash(std::string_view bytes) {
-    const Words head = words(bytes);
-    std::uint64_t hashed = mix(mix(bytes.size(), head.first), head.second);
-    for (std::size_t at = 16; at < bytes.size(); at += 8) hashed = mix(hashed, word(bytes.data() + at, bytes.size() - at));
-    return hashed * 0xD6E8FEB86659FD93u;  // the best mixed bits are the highest
-  }
-  static bool equal(std::string_view a, std::string_view b) {
-    return a.size() == b.size() && words(a) == words(b) && (a.size() <= 16 || a.substr(16) == b.substr(16));
-  }
-
-  std::size_t find_slot(std::string_view bytes) const {
-    std::size_t index = static_cast<std::size_t>(hash(bytes) >> shift_);
-    while (slots_[index] >= 0 && !equal(pieces_[static_cast<std::size_t>(slots_[index])], bytes)) index = (index + 1) & (slots_.size() - 1);
-    return index;
+  std::size_t first_slot(const Key& key) const { return static_cast<std::size_t>(mix(key.word) >> shift_); }
+  std::size_t find_slot(const Key& key) const {
+    std::size_t slot = first_slot(key);
+    while (slots_[slot] >= 0 && !same(pieces_[static_cast<std::size_t>(slots_[slot])], key)) slot = (slot + 1) & (slots_.size() - 1);
+    return slot;
   }
 
   const Strings& pieces_;
-  std::vector<std::int32_t> slots_;  // -1: an empty slot
+  std::vector<std::int32_t> slots_;  // -1: empty
   int shift_;
   std::vector<bool> held_;  // by id: whether it is in a slot
 };
@@ -12042,17 +12047,14 @@ namespace diecast {
 
 class Vocabulary {
  public:
-  explicit Vocabulary(const TokenizerTables& tables) : control_(tables.pieces.size()) {
+  explicit Vocabulary(const TokenizerTables& tables) : pieces_(tables.pieces.size(), total(tables.pieces)), control_(tables.pieces.size()) {
     const std::size_t count = tables.pieces.size();
     if (count == 0) throw Error("the tokenizer has no pieces");
     if (count > static_cast<std::size_t>((std::numeric_limits<int>::max)())) throw Error("the tokenizer has more than 2^31 pieces");
     if (!tables.kinds.empty() && tables.kinds.size() != count) {
       throw Error("the tokenizer has " + std::to_string(count) + " pieces, but " + std::to_string(tables.kinds.size()) + " token types");
     }
-    std::size_t bytes = 0;
-    for (const std::string& piece : tables.pieces) bytes += piece.size();
-    pieces_.reserve(count, bytes);
-    for (const std::string& piece : tables.pieces) pieces_.append(piece);
+    for (const std::string& piece : tables.pieces) pieces_.push_back(piece.copy(pieces_.room(), piece.size()));
     for (std::size_t id = 0; id < tables.kinds.size(); ++id) control_[id] = tables.kinds[id] == TokenKind::control;
     for (const AddedToken& token : tables.added) {
       check_id("the added token \"" + token.content + "\"", token.id);
@@ -12064,7 +12066,7 @@ class Vocabulary {
     check_id("the padding token", tables.pad.value_or(0));
   }
 
-  int size() const { return static_cast<int>(pieces_.size()); }
+  int size() const { return static_cast<int>(control_.size()); }
   std::string_view piece(int id) const { return pieces_[index(id)]; }
   bool is_control(int id) const { return control_[index(id)]; }
 
@@ -12076,6 +12078,11 @@ class Vocabulary {
   }
 
  private:
+  static std::size_t total(const std::vector<std::string>& pieces) {
+    std::size_t bytes = 0;
+    for (const std::string& piece : pieces) bytes += piece.size();
+    return bytes;
+  }
   void check_id(std::string_view what, int id) const {
     if (id < 0 || id >= size()) throw Error(std::string(what) + " has the id " + std::to_string(id) + ", but ids go from 0 to " + std::to_string(size() - 1));
   }
@@ -12102,6 +12109,7 @@ class ByteLevelBpe final : public Tokenizer {
         ignore_merges_(tables.ignore_merges),
         first_(tokens_where(tables.added, false)),
         second_(tokens_where(tables.added, true)),
+        bytes_(tables.pieces.size(), vocabulary_.bytes() + total(tables.added)),
         ids_(bytes_, tables.pieces.size()),
         merges_(tables.merges.size()) {
     read_pieces(tables);
@@ -12150,6 +12158,12 @@ class ByteLevelBpe final : public Tokenizer {
     return chosen;
   }
 
+  static std::size_t total(const std::vector<AddedToken>& added) {
+    std::size_t bytes = 0;
+    for (const AddedToken& token : added) bytes += token.content.size();
+    return bytes;
+  }
+
   static std::optional<NormalForm> normal_form(const std::string& name) {
     if (name.empty()) return std::nullopt;
     if (name == "NFC") return NormalForm::nfc;
@@ -12161,6 +12175,7 @@ class ByteLevelBpe final : public Tokenizer {
   void encode_part(const PromptText& prompt, Range part, WordMerger& merger, std::vector<std::int32_t>& word, std::vector<int>& ids) const {
     std::vector<Segment> segments;
     second_.split(prompt, part, segments);
+    std::string key;
     for (const Segment& segment : segments) {
       if (segment.id >= 0) {
         ids.push_back(segment.id);
@@ -12169,7 +12184,9 @@ class ByteLevelBpe final : public Tokenizer {
       const std::string_view text = std::string_view(prompt.text).substr(segment.range.begin, segment.range.end - segment.range.begin);
       pre_tokenizer_.split(text, [&](std::string_view piece) {
         if (ignore_merges_) {
-          if (const std::int32_t whole = ids_.find(piece); whole >= 0) return ids.push_back(whole);
+          key.assign(piece).append(Strings::margin, '\0');
+          const std::int32_t whole = ids_.find(ids_.key({key.data(), piece.size()}));
+          if (whole >= 0) return ids.push_back(whole);
         }
         word.clear();
         for (const char byte : piece) {
@@ -12183,30 +12200,32 @@ class ByteLevelBpe final : public Tokenizer {
 
   void read_pieces(const TokenizerTables& tables) {
     std::vector<const AddedToken*> added;
-    std::size_t room = vocabulary_.bytes();
     for (const AddedToken& token : tables.added) {
-      if (is_control(token.id)) continue;
-      added.push_back(&token);
-      room += token.content.size();
+      if (!is_control(token.id)) added.push_back(&token);
     }
     std::stable_sort(added.begin(), added.end(), [](const AddedToken* a, const AddedToken* b) { return a->id < b->id; });
-    bytes_.reserve(tables.pieces.size(), room);
     byte_ids_.fill(-1);
+    std::vector<int> ordinary;
+    ordinary.reserve(tables.pieces.size());
     auto next = added.begin();
     for (int id = 0; id < size(); ++id) {
       if (next != added.end() && (*next)->id == id) {
         while (next + 1 != added.end() && next[1]->id == id) ++next;  // the last that the file names
-        bytes_.append((*next++)->content);
+        const std::string& content = (*next++)->content;
+        bytes_.push_back(content.copy(bytes_.room(), content.size()));
       } else if (is_control(id)) {
-        bytes_.append({});
+        bytes_.push_back(0);
       } else {
         append_bytes(piece(id));
-        if (const int known = add_id(id); known != id) {
-          throw Error("the piece \"" + tables.pieces[static_cast<std::size_t>(id)] + "\" has two ids: " + std::to_string(known) + " and " + std::to_string(id));
-        }
+        ordinary.push_back(id);
       }
     }
-    for (const AddedToken* token : added) add_id(token->id);  // part of a merge only where no ordinary piece is spelled the same
+    add_ids(ordinary, [&](int id, int known) {
+      throw Error("the piece \"" + tables.pieces[static_cast<std::size_t>(id)] + "\" has two ids: " + std::to_string(known) + " and " + std::to_string(id));
+    });
+    std::vector<int> others;
+    for (const AddedToken* token : added) others.push_back(token->id);
+    add_ids(others, [](int, int) {});  // part of a merge only where no ordinary piece is spelled the same
     // Real vocabularies lack control characters and bytes that no UTF-8 has; one without plain letters is not byte-level.
     std::string missing;
     for (int byte = 0x20; byte < 0x7F; ++byte) {
@@ -12217,48 +12236,77 @@ class ByteLevelBpe final : public Tokenizer {
 
   // A piece with a character outside the alphabet stands for itself.
   void append_bytes(std::string_view piece) {
-    bytes_.append(piece.size(), [&](char* out) {
-      const Spelling spelling = read_spelling(piece, 0, out);
-      return spelling.end == piece.size() ? spelling.bytes : piece.copy(out, piece.size());
-    });
+    const Spelling spelling = read_spelling(piece, 0, bytes_.room());
+    bytes_.push_back(spelling.end == piece.size() ? spelling.bytes : piece.copy(bytes_.room(), piece.size()));
   }
 
-  // The id that its bytes have: this one, or one that had them before.
-  int add_id(int id) {
-    const std::string_view written = bytes(id);
-    if (written.empty()) return id;
-    const int known = ids_.insert(id);
-    if (known == id && written.size() == 1) byte_ids_[static_cast<unsigned char>(written[0])] = id;
-    return known;
-  }
-
-  void read_merges(const std::vector<std::string>& merges) {
-    std::string spelled;  // the merge, with a margin
-    std::string bytes;    // of the left piece, then of the right
-    std::unordered_set<std::string_view> control;
-    std::int32_t last = -1;  // the result of the merge before
-    for (std::size_t rank = 0; rank < merges.size(); ++rank) {
-      const std::size_t size = merges[rank].size();
-      if (spelled.size() < size + Strings::margin) {
-        spelled.resize(size * 2 + Strings::margin);
-        bytes.resize(spelled.size());
+  // Ids by their bytes, in this order; where the bytes are those of an id before, `on_known` is told both.
+  template <class OnKnown>
+  void add_ids(std::span<const int> all, OnKnown&& on_known) {
+    std::array<PieceIds::Key, block> keys;
+    for (; !all.empty(); all = all.subspan((std::min)(block, all.size()))) {
+      const std::size_t count = (std::min)(block, all.size());
+      for (std::size_t i = 0; i < count; ++i) keys[i] = ids_.key(bytes(all[i]));
+      for (std::size_t i = 0; i < count; ++i) {
+        if (keys[i].bytes.empty()) continue;
+        const int known = ids_.insert(keys[i], all[i]);
+        if (known != all[i]) on_known(all[i], known);
+        else if (keys[i].bytes.size() == 1) byte_ids_[static_cast<unsigned char>(keys[i].bytes[0])] = known;
       }
-      merges[rank].copy(spelled.data(), size);
-      const std::string_view merge(spelled.data(), size);
-      const Spelling left = read_spelling(merge, 0, bytes.data());
-      Merge entry;
-      if (left.end < size && merge[left.end] == ' ') {
-        const Spelling right = read_spelling(merge, left.end + 1, bytes.data() + left.bytes);
-        if (right.end == size) {
-          entry.left = ids_.find({bytes.data(), left.bytes});
-          entry.right = ids_.find({bytes.data() + left.bytes, right.bytes});
-          entry.result = last = ids_.find({bytes.data(), left.bytes + right.bytes}, static_cast<std::size_t>(last + 1));
-        }
-      }
-      if (entry.left >= 0 && entry.right >= 0 && entry.result >= 0) merges_.insert(entry);
-      else check_left_out(rank, merge, entry, control);
     }
   }
+
+  // A block at a time: first the keys of all its pieces, then their ids, then the pairs, each of which is on its way from memory meanwhile.
+  void read_merges(const std::vector<std::string>& merges) {
+    std::array<MergeReader, block> read;
+    std::array<Merge, block> found;
+    std::unordered_set<std::string_view> control;
+    std::int32_t last = -1;  // the result of the merge before
+    for (std::size_t rank = 0; rank < merges.size(); rank += block) {
+      const std::size_t count = (std::min)(block, merges.size() - rank);
+      for (std::size_t i = 0; i < count; ++i) read[i].read(merges[rank + i], ids_);
+      for (std::size_t i = 0; i < count; ++i) {
+        found[i] = {};
+        if (read[i].readable) {
+          last = ids_.find(read[i].both, static_cast<std::size_t>(last + 1));
+          found[i] = {ids_.find(read[i].left), ids_.find(read[i].right), last};
+        }
+        if (found[i].left < 0 || found[i].right < 0 || found[i].result < 0) check_left_out(rank + i, merges[rank + i], found[i], control);
+        else merges_.prepare(found[i]);
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        if (found[i].left >= 0 && found[i].right >= 0 && found[i].result >= 0) merges_.insert(found[i]);
+      }
+    }
+  }
+
+  // A merge as the bytes of its two pieces; keeps its memory.
+  struct MergeReader {
+    PieceIds::Key left, right;
+    std::string_view both;
+    bool readable = false;
+
+    void read(std::string_view merge, const PieceIds& ids) {
+      if (spelled.size() < merge.size() + Strings::margin) {
+        spelled.resize(merge.size() * 2 + Strings::margin);
+        bytes.resize(spelled.size());
+      }
+      merge.copy(spelled.data(), merge.size());
+      merge = {spelled.data(), merge.size()};
+      const Spelling first = read_spelling(merge, 0, bytes.data());
+      readable = false;
+      if (first.end == merge.size() || merge[first.end] != ' ') return;
+      const Spelling second = read_spelling(merge, first.end + 1, bytes.data() + first.bytes);
+      if (second.end != merge.size()) return;
+      left = ids.key({bytes.data(), first.bytes});
+      right = ids.key({bytes.data() + first.bytes, second.bytes});
+      both = {bytes.data(), first.bytes + second.bytes};
+      readable = true;
+    }
+
+   private:
+    std::string spelled, bytes;  // with margins
+  };
 
   // A merge is left out where one of its three pieces is a control token; any other that could not be read is refused.
   void check_left_out(std::size_t rank, std::string_view merge, const Merge& found, std::unordered_set<std::string_view>& control) const {
@@ -12267,9 +12315,10 @@ class ByteLevelBpe final : public Tokenizer {
     if (gap == std::string_view::npos || gap == 0 || gap + 1 == merge.size()) refuse("is not two pieces with a space between");
     const std::string left(merge.substr(0, gap));
     const std::string right(merge.substr(gap + 1));
-    for (const std::string_view half : {merge.substr(0, gap), merge.substr(gap + 1)}) {
-      std::string bytes(half.size() + Strings::margin, ' ');
-      if (read_spelling(half, 0, bytes.data()).end != half.size()) refuse("has a character outside the byte alphabet");
+    for (const std::string& half : {left, right}) {
+      const std::string spelled = half + std::string(Strings::margin, '\0');
+      std::string bytes = spelled;
+      if (read_spelling({spelled.data(), half.size()}, 0, bytes.data()).end != half.size()) refuse("has a character outside the byte alphabet");
     }
     if (control.empty()) {  // the first merge of this kind: hardly any file has one
       for (int id = 0; id < size(); ++id) {
@@ -12280,6 +12329,8 @@ class ByteLevelBpe final : public Tokenizer {
     if (found.right < 0 && !control.contains(right)) refuse("joins \"" + right + "\", which is no piece");
     if (found.result < 0 && !control.contains(left + right)) refuse("makes \"" + left + right + "\", which is no piece");
   }
+
+  static constexpr std::size_t block = 32;  // so many questions to the memory at a time
 
   Vocabulary vocabulary_;
   std::optional<NormalForm> form_;
