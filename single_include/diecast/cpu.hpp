@@ -885,7 +885,8 @@ inline Floats erf(Floats x) {
 template <Activation activation>
 Floats activate(Floats x) {
   const Floats one = broadcast(1.0F), half = broadcast(0.5F);
-  if constexpr (activation == Activation::silu) return x / (one + exp(broadcast(0.0F) - x));
+  if constexpr (activation == Activation::silu)  // exp's own bound would leave something of the most negative numbers
+    return where_less(x, broadcast(-87.0F), broadcast(0.0F), x / (one + exp(broadcast(0.0F) - x)));
   if constexpr (activation == Activation::gelu) return half * x * (one + erf(x * broadcast(0.70710678F)));
   if constexpr (activation == Activation::gelu_tanh) return half * x * (one + tanh(broadcast(0.79788456F) * fma(x * x * x, broadcast(0.044715F), x)));
   if constexpr (activation == Activation::relu) return where_less(x, broadcast(0.0F), broadcast(0.0F), x);

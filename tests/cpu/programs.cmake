@@ -35,7 +35,7 @@ endif()
 catch_discover_tests(test_cpu_portable TEST_PREFIX "cpu portable: " PROPERTIES TIMEOUT 900)
 
 # What runs under the sanitizers (cmake/sanitized.cmake).
-diecast_cpu_test(cpu_sanitized "${DIECAST_MACHINE}" ${cpu}/lanes.cpp ${cpu}/pack.cpp ${cpu}/quantise.cpp ${cpu}/norm.cpp ${cpu}/product_floats.cpp ${cpu}/product_q5.cpp
+diecast_cpu_test(cpu_sanitized "${DIECAST_MACHINE}" ${cpu}/lanes.cpp ${cpu}/pack.cpp ${cpu}/engine_file.cpp ${cpu}/quantise.cpp ${cpu}/norm.cpp ${cpu}/product_floats.cpp ${cpu}/product_q5.cpp
   ${cpu}/backend_threads.cpp)
 diecast_cpu_test(cpu_threads "${DIECAST_MACHINE}" ${cpu}/team.cpp ${cpu}/backend_threads.cpp)
 set_target_properties(test_cpu_sanitized test_cpu_threads PROPERTIES EXCLUDE_FROM_ALL ON)
