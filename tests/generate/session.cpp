@@ -151,6 +151,49 @@ TEST_CASE("Any chunk size gives the same answer") {
   }
 }
 
+TEST_CASE("Drafts change no answer, whatever the text") {
+  // A text that goes round in a circle, one that never does, and drawn ones; limits, and a second turn on the same session.
+  const scripted::Rule circle = [](std::span<const int> ids) { return scripted::one_hot(vocab, ids.size() % 3 == 0 ? a : ids.size() % 3 == 1 ? b : c); };
+  for (const auto& [rule, temperature] : {std::pair<scripted::Rule, double>{circle, 0.0}, {scripted::hashed(vocab), 0.0}, {scripted::hashed(vocab), 1.0}}) {
+    for (const int draft : {1, 2, 7}) {
+      for (const int most : {1, 2, 9, 40}) {
+        Bench plain = bench(rule), drafting = bench(rule, 64, {.draft = draft});
+        for (int turn = 0; turn < 2; ++turn) {
+          const Request request{.prompt = std::vector<int>{a, b, c, a, b, c, a, d}, .sampling = {.temperature = temperature, .seed = 5}, .max_tokens = most, .logprobs = 2};
+          const Answer one = plain.session.generate(request), other = drafting.session.generate(request);
+          CAPTURE(draft, most, turn);
+          CHECK(one.ids == other.ids);
+          CHECK(one.text == other.text);
+          CHECK(one.finish_reason == other.finish_reason);
+          CHECK(one.usage.cached_tokens == other.usage.cached_tokens);
+          CHECK(plain.session.cached_ids() == drafting.session.cached_ids());
+          REQUIRE(one.logprobs.size() == other.logprobs.size());
+          for (std::size_t i = 0; i < one.logprobs.size(); ++i) CHECK(one.logprobs[i].logprob == other.logprobs[i].logprob);
+        }
+      }
+    }
+  }
+  Bench plain = bench(circle), drafting = bench(circle, 64, {.draft = 7});
+  const Request round{.prompt = std::vector<int>{a, b, c, a}, .max_tokens = 40};
+  CHECK(plain.session.generate(round).ids == drafting.session.generate(round).ids);
+  CHECK(plain.model->forwards == 40);
+  CHECK(drafting.model->forwards < 12);  // drafts of the circle's length and more are taken whole
+}
+
+TEST_CASE("A draft is what followed the same tokens before") {
+  CHECK(draft_from(std::vector<int>{1, 2, 3, 4, 5, 1, 2, 3}, 2) == std::vector<int>{4, 5});
+  CHECK(draft_from(std::vector<int>{1, 2, 3, 4, 5, 1, 2, 3}, 9) == std::vector<int>{4, 5, 1, 2, 3});
+  CHECK(draft_from(std::vector<int>{1, 2, 7, 1, 2, 8, 1, 2}, 1) == std::vector<int>{8});  // the latest one
+  CHECK(draft_from(std::vector<int>{9, 2, 3, 4, 7, 2, 3}, 1) == std::vector<int>{4});     // two tokens where three are nowhere
+  CHECK(draft_from(std::vector<int>{5, 5, 5, 5}, 3) == std::vector<int>{5});              // it may overlap itself
+  CHECK(draft_from(std::vector<int>{1, 2, 3, 4}, 3).empty());
+  CHECK(draft_from(std::vector<int>{1, 2, 1, 2}, 0).empty());
+  CHECK(draft_from(std::vector<int>{1, 1}, 3).empty());
+  CHECK(draft_from(std::vector<int>{}, 3).empty());
+}
+
+TEST_CASE("Drafts of an impossible length are refused") { CHECK_THROWS_WITH(bench(scripted::hashed(vocab), 64, {.draft = -1}), Catch::Contains("-1")); }
+
 TEST_CASE("V4, V5: a turn reuses what it has in common with the last one, and the answer does not change") {
   Bench made = bench(scripted::hashed(vocab), 256);
   const auto ask = [&](std::vector<int> prompt) {

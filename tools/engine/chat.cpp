@@ -49,7 +49,7 @@ int chat(const Compiled& compiled, const CommonOptions& common, const RunOptions
   waiting.reset();
   if (!engine.has_template()) throw Error(engine.model().name + " has no chat template: it is a base model, which continues plain text (run --raw)");
   const int context = context_tokens(common, engine.spec());
-  Session session = engine.session({.context = context});
+  Session session = engine.session({.context = context, .draft = options.draft});
   const SamplingOptions sampling = resolve(options.sampling, engine.model().generation);
   const int max_tokens = resolve_max_tokens(options.max_tokens, engine.model().generation);
   const bool terminal = ::isatty(STDIN_FILENO) != 0;

@@ -83,6 +83,7 @@ void add_generation(CLI::App& command, RunOptions& options) {
   real(command.add_option("--repetition-penalty", options.sampling.repetition_penalty, "makes tokens of prompt and answer less likely; 1: off"));
   whole<std::uint64_t>(command.add_option("--seed", options.sampling.seed, "equal seeds draw equal answers"));
   command.add_flag("--greedy", options.sampling.greedy, "always the likeliest token");
+  whole<int>(command.add_option("--draft", options.draft, "draft up to N tokens from the text itself: the same answer, faster where it repeats")->capture_default_str());
   command.add_option("--stop", options.stop, "text that ends the answer; may be repeated")->allow_extra_args(false);
 }
 

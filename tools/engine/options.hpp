@@ -32,6 +32,7 @@ struct RunOptions {
   std::vector<std::string> stop;
   std::optional<int> logprobs;
   std::optional<std::string> trace;
+  int draft = 0;
 };
 
 struct TokensOptions {

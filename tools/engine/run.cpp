@@ -101,7 +101,7 @@ int run(const Compiled& compiled, const CommonOptions& common, const RunOptions&
   trace.stage("template");
   PromptText prompt = prompt_of(engine, options, text);
   const std::string prompt_text = prompt.text;
-  Session session = engine.session({.context = context_tokens(common, engine.spec())});
+  Session session = engine.session({.context = context_tokens(common, engine.spec()), .draft = options.draft});
   const Request request{.prompt = std::move(prompt),
                         .sampling = sampling,
                         .max_tokens = resolve_max_tokens(options.max_tokens, engine.model().generation),
