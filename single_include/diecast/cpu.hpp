@@ -1848,7 +1848,8 @@ template <Format format, int Cols, int Tokens, bool wide>
     const BlockScale<form> of(scales, block);
     Bytes weights[8];
     unrolled<8>([&](auto number) { weights[number] = quad_of<form.bits, number>(at); });
-    unrolled<Tokens>([&](auto t) {
+#pragma GCC unroll 16
+    for (std::size_t t = 0; t < Tokens; ++t) {
       const auto b = static_cast<std::size_t>(block);
       const std::size_t at_numbers = t * static_cast<std::size_t>(cols) + b * block_columns;
       const Floats s = broadcast(token_scales[t * a_row + b]);
@@ -1870,10 +1871,10 @@ template <Format format, int Cols, int Tokens, bool wide>
         f[t] = fma(of.scale[group] * s, to_floats(acc), f[t]);
       });
       if constexpr (form.minimum) f[t] = fma(of.minimum, broadcast(token_sums[t * a_row + b]), f[t]);
-    });
+    }
   }
   ahead.advance(form.panel_bytes(cols) - read_a_block * static_cast<std::size_t>(blocks));
-  unrolled<Tokens>([&](auto t) { out[t] = f[t]; });
+  for (std::size_t t = 0; t < Tokens; ++t) out[t] = f[t];
 }
 
 #if defined(__AMX_INT8__)
@@ -1911,14 +1912,18 @@ template <Format format, bool wide>
     const BlockScale<form> of(scales, static_cast<int>(b));
     unrolled<groups>([&](auto group) {
       constexpr std::size_t from_set = groups == 1 ? set() : group();
-      unrolled<16>([&](auto t) {
+#pragma GCC unroll 16
+      for (std::size_t t = 0; t < 16; ++t) {
         Ints acc = load_ints(sums[from_set][0] + 16 * t);
         if constexpr (wide) acc = shift_left<7>(acc) + load_ints(sums[from_set][1] + 16 * t);
         if constexpr (form.zero != 0) acc = acc + shift_right<shift_of(form.zero)>(broadcast_int(offsets[(t * a_row + b) * groups + group]));
         f[t] = fma(of.scale[group] * broadcast(token_scales[t * a_row + b]), to_floats(acc), f[t]);
-      });
+      }
     });
-    if constexpr (form.minimum) unrolled<16>([&](auto t) { f[t] = fma(of.minimum, broadcast(token_sums[t * a_row + b]), f[t]); });
+    if constexpr (form.minimum) {
+#pragma GCC unroll 16
+      for (std::size_t t = 0; t < 16; ++t) f[t] = fma(of.minimum, broadcast(token_sums[t * a_row + b]), f[t]);
+    }
   };
   using Even = std::integral_constant<std::size_t, 0>;
   using Odd = std::integral_constant<std::size_t, 1>;
@@ -1941,7 +1946,8 @@ template <Format format, bool wide>
       finish(b, Even());
     }
   }
-  unrolled<16>([&](auto t) { out[t] = f[t]; });
+#pragma GCC unroll 16
+  for (std::size_t t = 0; t < 16; ++t) out[t] = f[t];
 }
 #endif
 
@@ -2065,9 +2071,9 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
       } else {
         detail::float_panel<format, run_time, Tokens>(data, x, first, f, here);
       }
-      unrolled<Tokens>([&](auto token) {
+#pragma GCC unroll 16
+      for (std::size_t token = 0; token < Tokens; ++token)
         store_tail(out.values + (static_cast<std::size_t>(first) + token) * out.stride + 16 * static_cast<std::size_t>(panel), bias ? f[token] + plus : f[token], rows);
-      });
     };
     int token = 0;
     if constexpr (integers) {
@@ -2934,7 +2940,7 @@ class BinaryWriter {
   template <class... T>
   void put(const std::variant<T...>& value) {
     put(static_cast<std::uint8_t>(value.index()));
-    std::visit([this](const auto& one) { put(one); }, value);
+    std::visit([this](const auto& one) { this->put(one); }, value);
   }
 
  private:

@@ -13442,6 +13442,30 @@ struct Answer {
 
 }  // namespace diecast
 
+// ---- diecast/generate/draft.hpp
+// Drafting without a second model: what followed the last few tokens when they stood in the sequence before. A drafted token counts only if it is
+// the one that would have been chosen, so the answer is the same; where text repeats itself, several tokens come out of one pass.
+// Source: prompt lookup decoding (Saxena 2023).
+
+namespace diecast {
+
+// At most `most` tokens that stood behind the latest earlier occurrence of the history's last three, else two, tokens.
+inline std::vector<int> draft_from(std::span<const int> history, int most) {
+  for (const std::size_t pattern : {std::size_t{3}, std::size_t{2}}) {
+    if (most < 1 || history.size() <= pattern) continue;
+    const auto last = history.last(pattern);
+    const auto before = history.first(history.size() - 1);  // an occurrence has something behind it
+    const auto found = std::find_end(before.begin(), before.end(), last.begin(), last.end());
+    if (found == before.end()) continue;
+    const auto behind = history.subspan(static_cast<std::size_t>(found - before.begin()) + pattern);
+    const auto taken = behind.first((std::min)(behind.size(), static_cast<std::size_t>(most)));
+    return {taken.begin(), taken.end()};
+  }
+  return {};
+}
+
+}  // namespace diecast
+
 // ---- diecast/generate/session.hpp
 // Step 7 for one sequence: prefill in chunks, then a token at a time until something stops it. A session keeps the K and V of its last
 // turn, so that a conversation computes only what is new. It belongs to one thread; backend and tokenizer are shared.
@@ -13454,6 +13478,7 @@ namespace diecast {
 struct SessionOptions {
   std::optional<int> context{};  // tokens of prompt and answer together; absent: all that the model can hold
   int chunk = 256;               // rows of one prefill step: bounds scratch memory, changes no result
+  int draft = 0;                 // tokens that are drafted from the sequence itself (draft.hpp): changes no answer, may give several tokens a pass
 };
 
 class Session {
@@ -13462,12 +13487,13 @@ class Session {
 
   // eos: every id that ends an answer, of all sources; the tokenizer's own joins them.
   Session(std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer, std::vector<int> eos, SessionOptions options = {})
-      : backend_(std::move(backend)), tokenizer_(std::move(tokenizer)), eos_(std::move(eos)), chunk_(options.chunk) {
+      : backend_(std::move(backend)), tokenizer_(std::move(tokenizer)), eos_(std::move(eos)), chunk_(options.chunk), draft_(options.draft) {
     const int most = backend_->spec().context;
     context_tokens_ = options.context.value_or(most);
     if (context_tokens_ < 1 || context_tokens_ > most)
       throw Error("a context of " + std::to_string(context_tokens_) + " tokens was asked, this model holds 1 to " + std::to_string(most));
     if (chunk_ < 1) throw Error("prefill in chunks of " + std::to_string(chunk_) + " rows is impossible");
+    if (draft_ < 0 || draft_ > most) throw Error("drafts of " + std::to_string(draft_) + " tokens are impossible: 0 to " + std::to_string(most) + " are");
     if (tokenizer_->eos) eos_.push_back(*tokenizer_->eos);
     context_ = backend_->open(context_tokens_);
     sequence_ = context_->table().add();
@@ -13550,9 +13576,22 @@ class Session {
       if (!logits || cached_.size() == ids.size()) return logits;
     }
   }
-  std::optional<Logits> decode(const Turn& turn, int id) {
+  // The logits after this id, and after each token drafted behind it; `left` more may be sampled. K and V of drafts that were not taken go first.
+  Logits decode(const Turn& turn, int id, const Answer& answer, int left) {
     const Trace::Scope scope(turn.inner, "forward");
-    return forward(turn, {&id, 1}, true);
+    context_->table().truncate(sequence_, static_cast<int>(cached_.size()));
+    drafted_.clear();
+    if (draft_ > 0) {
+      std::vector<int> history = answer.prompt_ids;
+      history.insert(history.end(), answer.ids.begin(), answer.ids.end());
+      drafted_ = draft_from(history, (std::min)(draft_, left - 1));
+    }
+    rows_.clear();
+    rows_.push_back({id, static_cast<int>(cached_.size()), sequence_, true});
+    for (const int drafted : drafted_) rows_.push_back({drafted, static_cast<int>(cached_.size() + rows_.size()), sequence_, true});
+    const Logits logits = context_->forward(rows_, turn.inner);
+    cached_.push_back(id);
+    return logits;
   }
 
   // Runs these ids behind what the cache holds; nothing when cancelled.
@@ -13586,12 +13625,13 @@ class Session {
   std::shared_ptr<const Backend> backend_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<int> eos_;
-  int chunk_;
+  int chunk_, draft_;
   int context_tokens_ = 0;
   std::unique_ptr<Context> context_;
   int sequence_ = 0;
   std::vector<int> cached_;
   std::vector<Row> rows_;
+  std::vector<int> drafted_;  // behind the last row that was not a draft
 };
 
 template <class>
@@ -13605,13 +13645,17 @@ std::optional<double> Session::run(const Turn& turn, Answer& answer) {
   answer.finish_reason = FinishReason::length;
   if (room == 0) return {};
   answer.usage.cached_tokens = keep_common(answer.prompt_ids);
-  std::optional<Logits> logits = prefill(turn, answer.prompt_ids);
+  const std::optional<Logits> of_prompt = prefill(turn, answer.prompt_ids);
+  bool cancelled = !of_prompt;
+  Logits logits = of_prompt.value_or(Logits{{}, 0});
+  drafted_.clear();
+  std::size_t row = 0;  // of the logits that choose the next token
   std::int64_t first_token = 0, last_token = 0;
   bool seen = false;  // whether the time to the first token is over
 
-  for (int index = 0; logits; ++index) {
+  for (int index = 0; !cancelled; ++index) {
     if (index == 0) turn.stages.stage("sample");
-    const int id = choose(turn, sampler, logits->row(0), answer);
+    const int id = choose(turn, sampler, logits.row(static_cast<int>(row)), answer);
     if (index == 0) turn.stages.stage("send");
     const bool ends = std::find(eos_.begin(), eos_.end(), id) != eos_.end();
     const bool full = index + 1 == room;
@@ -13626,9 +13670,17 @@ std::optional<double> Session::run(const Turn& turn, Answer& answer) {
     if (ends || full || stops.stopped()) break;
     seen = seen || (turn.on_piece && !text.empty());
     if (seen) turn.stages.stage("decode", index + 1);
-    logits = decode(turn, id);
+    if (turn.cancel.stop_requested()) {
+      cancelled = true;
+    } else if (row < drafted_.size() && drafted_[row] == id) {  // its logits are there already
+      cached_.push_back(id);
+      ++row;
+    } else {
+      logits = decode(turn, id, answer, room - index - 1);
+      row = 0;
+    }
   }
-  if (!logits) answer.finish_reason = FinishReason::cancelled;
+  if (cancelled) answer.finish_reason = FinishReason::cancelled;
   if (answer.ids.size() < 2) return {};
   return static_cast<double>(last_token - first_token) / static_cast<double>(answer.ids.size() - 1);
 }

@@ -4,10 +4,12 @@
 #include <string>
 #include <vector>
 
+#include <diecast/cpu/engine_file.hpp>
 #include <diecast/files/format.hpp>
 
 #include "files/gguf_builder.hpp"
 #include "files/hf_support.hpp"
+#include "random_weights.hpp"
 
 using namespace diecast;
 using namespace diecast_test;
@@ -104,6 +106,25 @@ std::vector<Stored> gpt2() {
   return all;
 }
 
+// A packed model: each kind of form among its matrices.
+void engine_file(const std::string& path, const Spec& spec, Format format) {
+  Model model;
+  model.name = "tiny";
+  model.architecture = "llama";
+  model.path = path;
+  model.spec = spec;
+  model.weights = testing::random_weights(spec, 1);
+  Tensor& up = model.weights.layers[0].up.weight;
+  if (format != Format::f32 && up.cols % layout(format).block == 0) {
+    const auto bytes = std::make_shared<std::vector<std::byte>>(row_bytes(format, up.cols) * static_cast<std::size_t>(up.rows), std::byte{0x35});
+    up = {up.name, format, up.rows, up.cols, *bytes, bytes};
+  }
+  for (int byte = 0x20; byte < 0x20 + spec.vocab; ++byte) model.tokenizer.pieces.push_back(std::string(1, static_cast<char>(byte)));
+  model.tokenizer.pre_tokenizer = "gpt-2";
+  model.chat_template = "{{ messages }}";
+  cpu::write_engine_file(path, model, {"w", "t", "c", "g", "a"}, cpu::pack(spec, model.weights, 1));
+}
+
 void write(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc).write(text.data(), static_cast<std::streamsize>(text.size()));
 }
@@ -128,4 +149,14 @@ int main(int count, char** arguments) {
         testing::safetensors_raw(R"({"__metadata__": {"format": "pt", "a\nb": ""}, "a": {"dtype": "F4", "shape": [3, 2], "data_offsets": [0, 3]},
   "b": {"dtype": "I64", "shape": [0, 9223372036854775808], "data_offsets": [3, 3]}, "s": {"dtype": "U8", "shape": [], "data_offsets": [3, 4]}}   )",
                                  "1234"));
+  const Spec rope{.hidden = 32, .layers = 1, .vocab = 9, .context = 8, .attention = {.heads = 2, .kv_heads = 1, .head_dim = 4}, .position = Rope{.theta = 10},
+                        .norm = RmsNorm{.epsilon = 1e-5}, .mlp = GatedMlp{.width = 5, .activation = Activation::silu}, .head = TiedHead{}};
+  Spec absolute = rope;
+  absolute.hidden = 6;
+  absolute.position = Absolute{.positions = 8};
+  absolute.norm = LayerNorm{.epsilon = 1e-5};
+  absolute.mlp = PlainMlp{.width = 5, .activation = Activation::gelu, .bias = true};
+  absolute.head = UntiedHead{.bias = true};
+  engine_file(folder + "/engine_file/q5", rope, Format::q5_0);
+  engine_file(folder + "/engine_file/floats", absolute, Format::f32);
 }

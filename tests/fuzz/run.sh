@@ -13,7 +13,7 @@ name=${program##*fuzz_}
 rm -rf -- "$work"
 mkdir -p -- "$work"
 cp -r -- "$corpus" "$work/corpus"
-declare -A longest=([gguf]=16384 [safetensors]=8192 [hf]=16384 [template]=2048 [tokens]=2048)
+declare -A longest=([gguf]=16384 [safetensors]=8192 [hf]=16384 [template]=2048 [tokens]=2048 [engine_file]=20480)
 options=(-seed=1 "-max_total_time=$seconds" "-max_len=${longest[$name]-4096}" -malloc_limit_mb=64 -rss_limit_mb=1024 -timeout=10
   -print_final_stats=1 -print_funcs=0 "-artifact_prefix=$work/found-")
 words=${BASH_SOURCE[0]%/*}/words/$name.txt
