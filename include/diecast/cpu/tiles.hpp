@@ -50,6 +50,7 @@ class Tiles {
     set(1, 16, columns);
     set(2, columns / 4, 64);
     for (int tile = 4; tile < 8; ++tile) set(tile, 16, 64);
+    asm volatile("" : : "r"(&config) : "memory");  // g++ 12 believes that only eight bytes are read, and may leave out what is written behind them
     _tile_loadconfig(&config);
   }
   Tiles(const Tiles&) = delete;
