@@ -12,7 +12,7 @@ set(DIECAST_MACHINE -march=native CACHE STRING "compiler options that choose the
 
 add_library(diecast_shell STATIC EXCLUDE_FROM_ALL
   tools/engine/main.cpp tools/engine/load.cpp tools/engine/run.cpp tools/engine/chat.cpp tools/engine/tokens.cpp tools/engine/logits.cpp
-  tools/engine/info.cpp tools/engine/pack.cpp tools/engine/verify.cpp)
+  tools/engine/info.cpp tools/engine/pack.cpp tools/engine/verify.cpp tools/engine/bench.cpp)
 target_link_libraries(diecast_shell PUBLIC diecast::hf diecast::reference diecast::identity diecast::sentencepiece CLI11::CLI11 fmt::fmt PRIVATE diecast_warnings)
 target_include_directories(diecast_shell PUBLIC tools/engine)
 
@@ -69,3 +69,5 @@ endforeach()
 add_executable(diecast_tool EXCLUDE_FROM_ALL tools/tool/main.cpp tools/tool/inspect.cpp tools/tool/config.cpp tools/tool/embed.cpp)
 target_link_libraries(diecast_tool PRIVATE diecast::hf diecast::identity diecast::sentencepiece CLI11::CLI11 fmt::fmt diecast_warnings)
 set_target_properties(diecast_tool PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/engines)
+
+add_subdirectory(${PROJECT_SOURCE_DIR}/bench ${CMAKE_BINARY_DIR}/bench)

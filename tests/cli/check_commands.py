@@ -150,6 +150,18 @@ class Others(unittest.TestCase):
         self.assertGreater(info["memory_bytes"], 2_200_000 * 2)  # half floats, and a cache
         self.assertGreater(as_json("info", "--model", tiny, "--backend", "reference")["memory_bytes"], 2_200_000 * 4)
 
+    def test_bench(self):
+        small = ["bench", "--model", tiny, "--prompt", "20", "--generate", "3", "--batch", "2", "--depth", "17", "--repeat", "2"]
+        result = as_json(*small)
+        speeds = {f"{what}{kind}_tok_s" for what in ("prefill", "decode") for kind in ("", "_best", "_all")}
+        self.assertEqual(set(result), speeds | {"isa", "backend", "precision", "threads", "bytes_per_token", "bandwidth_share", "int8_share", "ceilings", "peak_rss_bytes"})
+        self.assertEqual([len(result[f"{what}_all_tok_s"]) for what in ("prefill", "decode")], [2, 2])
+        self.assertTrue(0 < result["decode_tok_s"] <= result["decode_best_tok_s"])
+        self.assertTrue(all(value > 0 for value in result["ceilings"].values()))
+        self.assertTrue(0 < result["bytes_per_token"] < result["peak_rss_bytes"])
+        reference = as_json("bench", "--model", tiny, "--backend", "reference", "--prompt", "4", "--generate", "0", "--repeat", "1")  # what does not apply is absent
+        self.assertEqual(set(reference), {f"prefill{kind}_tok_s" for kind in ("", "_best", "_all")} | {"isa", "backend", "threads", "peak_rss_bytes"})
+
     def test_verify(self):
         done = engine("verify", "--model", tiny, "--json")
         self.assertEqual(done.returncode, 0, done.stdout)
@@ -203,6 +215,11 @@ class Refusals(unittest.TestCase):
             self.refused(["logits", "--model", tiny, "--ids", ids], ["--ids"])
         self.refused(["logits", "--model", tiny, "--ids", "1,2,3", "--context", "2"], ["3", "2"])
         self.refused(["logits", "--model", tiny, "--ids", "1", "--top", "0"], ["--top"])
+        self.refused(["bench", "--model", tiny, "--prompt", "0", "--generate", "0"], ["nothing to measure"])
+        self.refused(["bench", "--model", tiny, "--batch", "0"], ["--batch 0"])
+        self.refused(["bench", "--model", tiny, "--prompt", "-1"], ["--prompt -1"])
+        self.refused(["bench", "--model", tiny, "--depth", "100000"], ["100064", "holds"])
+        self.refused(["bench", "--model", tiny, "--context", "16"], ["512", "16"])
 
     def test_a_trace_that_cannot_be_written_costs_no_answer(self):
         self.refused(["run", "--model", tiny, "--trace", "/nowhere/trace.json", "x"], ["/nowhere/trace.json"])
@@ -251,7 +268,7 @@ class Refusals(unittest.TestCase):
     def test_help_describes_every_command(self):
         done = engine("--help")
         self.assertEqual(done.returncode, 0)
-        for command in ["run", "chat", "tokens", "logits", "info", "pack", "verify"]:
+        for command in ["run", "chat", "tokens", "logits", "info", "pack", "bench", "verify"]:
             self.assertIn(command, done.stdout.decode())
             self.assertEqual(engine(command, "--help").returncode, 0)
 

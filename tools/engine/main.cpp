@@ -95,6 +95,7 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
   RunOptions run_options;
   TokensOptions tokens_options;
   LogitsOptions logits_options;
+  BenchOptions bench_options;
   int status = 0;
 
   CLI::App* run_command = app.add_subcommand("run", "answer a prompt");
@@ -152,6 +153,18 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
   add_common(*pack_command, common);
   pack_command->callback([&] { status = pack(compiled, common, packed); });
 
+  CLI::App* bench_command = app.add_subcommand("bench", "speed on this machine, and how much of what the machine can do that is");
+  whole<int>(bench_command->add_option("--prompt", bench_options.prompt, "tokens of the prompt; 0: none")->capture_default_str());
+  whole<int>(bench_command->add_option("--generate", bench_options.generate, "tokens to generate for each sequence; 0: none")->capture_default_str());
+  whole<int>(bench_command->add_option("--batch", bench_options.batch, "sequences that generate together")->capture_default_str());
+  whole<int>(bench_command->add_option("--depth", bench_options.depth, "tokens that each sequence has before it generates")->capture_default_str());
+  whole<int>(bench_command->add_option("--repeat", bench_options.repeat, "how often to measure")->capture_default_str());
+  add_common(*bench_command, common);
+  bench_command->callback([&] {
+    check_backend(common);
+    status = bench(compiled, common, bench_options);
+  });
+
   CLI::App* verify_command = app.add_subcommand("verify", "the reference in float and the cpu backend against double on this model: errors beside their bounds");
   add_common(*verify_command, common);
   verify_command->callback([&] {
@@ -161,7 +174,7 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
 
   const auto known = app.get_subcommands([&](const CLI::App* command) { return argc > 1 && command->get_name() == argv[1]; });
   if (argc > 1 && argv[1][0] != '-' && known.empty())
-    throw Error(fmt::format("there is no command '{}': this engine has run, chat, tokens, logits, info, pack and verify", argv[1]));
+    throw Error(fmt::format("there is no command '{}': this engine has run, chat, tokens, logits, info, pack, bench and verify", argv[1]));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

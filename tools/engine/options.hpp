@@ -47,12 +47,21 @@ struct LogitsOptions {
   bool all = false;
 };
 
+struct BenchOptions {
+  int prompt = 512;
+  int generate = 64;
+  int batch = 1;
+  int depth = 0;
+  int repeat = 3;
+};
+
 int run(const Compiled&, const CommonOptions&, const RunOptions&);
 int chat(const Compiled&, const CommonOptions&, const RunOptions&);
 int tokens(const Compiled&, const CommonOptions&, const TokensOptions&);
 int logits(const Compiled&, const CommonOptions&, const LogitsOptions&);
 int info(const Compiled&, const CommonOptions&);
 int pack(const Compiled&, const CommonOptions&, const std::string& output);
+int bench(const Compiled&, const CommonOptions&, const BenchOptions&);
 int verify(const Compiled&, const CommonOptions&);
 
 }  // namespace diecast::shell

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <diecast/backend/backend.hpp>
+#include <diecast/cpu/ceilings.hpp>
 #include <diecast/cpu/cpu.hpp>
 #include <diecast/cpu/path.hpp>
 #include <diecast/isa.hpp>
@@ -38,7 +39,7 @@ std::vector<float> multiply(const LinearPart& part, std::span<const float> x, bo
 }
 
 template <Shape shape>
-Path path_with() { return {isa, &run<shape>, &multiply<shape>}; }
+Path path_with() { return {isa, &run<shape>, &multiply<shape>, &ceilings}; }
 // Kernels for one model's shape.
 template <class Config>
 Path path_of() { return path_with<shape_of(Config::spec, Config::formats)>(); }

@@ -1,6 +1,7 @@
 // The CPU path of a program as its other units see it, which may be compiled for another instruction set.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include <diecast/backend/backend.hpp>
+#include <diecast/cpu/machine.hpp>
 #include <diecast/cpu/options.hpp>
 #include <diecast/cpu/parts.hpp>
 #include <diecast/error.hpp>
@@ -19,6 +21,7 @@ struct Path {
   std::shared_ptr<const Backend> (*run)(std::shared_ptr<const PackedModel>, const Options&) = nullptr;
   // One product as the backend computes it, to be verified: W x + b for one token, with narrow or wide activations.
   std::vector<float> (*multiply)(const LinearPart&, std::span<const float> x, bool wide) = nullptr;
+  Ceilings (*ceilings)(std::size_t bytes, int threads) = nullptr;
 };
 
 inline bool runs_here(std::string_view isa) {
