@@ -1692,6 +1692,7 @@ class Tiles {
     set(1, 16, columns);
     set(2, columns / 4, 64);
     for (int tile = 4; tile < 8; ++tile) set(tile, 16, 64);
+    asm volatile("" : : "r"(&config) : "memory");  // g++ 12 believes that only eight bytes are read, and may leave out what is written behind them
     _tile_loadconfig(&config);
   }
   Tiles(const Tiles&) = delete;
@@ -3311,6 +3312,142 @@ Engine load(const std::string& path, Options options = {.threads = 0}) {
 
 #undef DIECAST_ISA
 
+// ---- diecast/cpu/machine.hpp
+// What a machine can do at most, with some threads: what a speed is held against. ceilings.hpp measures it.
+
+namespace diecast::cpu {
+
+struct Ceilings {
+  double read_bytes_s = 0;  // reading memory of the weights' size, on huge pages, with prefetch
+  double products_s = 0;    // of int8, each with its addition
+  double meeting_s = 0;     // all threads meet once
+};
+
+}  // namespace diecast::cpu
+
+// ---- diecast/cpu/ceilings.hpp
+// What no program could beat on this machine: measured by the shortest loops that there are, in the kernels' own instruction set, so that a
+// speed can be given as a share of it. Each is the best of several tries: what disturbs a try only makes it slower.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+namespace detail {
+
+// Seconds of the fastest of some calls.
+template <class Work>
+double fastest(int tries, const Work& work) {
+  double best = 1e30;
+  for (int i = 0; i < tries; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    best = (std::min)(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return best;
+}
+
+// Makes the compiler believe that somebody looks at what lies there.
+inline void use(const void* at) { asm volatile("" : : "r"(at) : "memory"); }
+// ... and that the pointer may have changed, so that what was read before must be read again.
+template <class T>
+void forget(const T*& at) {
+  asm volatile("" : "+r"(at));
+}
+
+// Reads every vector once, asking for memory `ahead` bytes further; 0: leaves that to the machine. bytes: a multiple of 512.
+[[gnu::flatten]] inline void read_through(const std::byte* begin, std::size_t bytes, std::size_t ahead) {
+  Ints sums[8];
+  for (Ints& one : sums) one = zero_ints();
+  for (std::size_t at = 0; at < bytes; at += 512)
+    unrolled<8>([&](auto i) {
+      if (ahead > 0) prefetch(begin + at + ahead + 64 * i());  // beyond the end it asks for nothing that hurts
+      sums[i()] = sums[i()] + as_ints(load(reinterpret_cast<const float*>(begin + at + 64 * i())));
+    });
+  Ints result[8];  // of its own, so that the sums stay in registers
+  unrolled<8>([&](auto i) { result[i()] = sums[i()]; });
+  use(result);
+}
+
+// Products of four-bit weights with the eight-bit numbers of some tokens, a sum for each: as a tile has them, and nothing else.
+template <std::size_t Sums>
+[[gnu::flatten]] inline void multiply(std::size_t rounds, const std::uint8_t* weights, const std::int8_t* numbers) {
+  Ints sums[Sums];
+  for (Ints& one : sums) one = zero_ints();
+  for (std::size_t round = 0; round < rounds; ++round)
+    unrolled<4>([&](auto) {
+      forget(weights);
+      forget(numbers);
+      const Bytes w = load_bytes(weights);
+      unrolled<Sums>([&](auto t) { sums[t()] = dot<4>(sums[t()], w, quad(numbers + 4 * t())); });
+    });
+  Ints result[Sums];
+  unrolled<Sums>([&](auto t) { result[t()] = sums[t()]; });
+  use(result);
+}
+
+template <std::size_t Sums>
+double products_a_second(Team& team) {
+  constexpr std::size_t rounds = 1'000'000 / Sums;
+  const double seconds = fastest(5, [&] {
+    team.run([&](int) {
+      alignas(64) std::uint8_t weights[64];
+      std::int8_t numbers[4 * Sums];
+      std::memset(weights, 7, sizeof weights);
+      std::memset(numbers, 3, sizeof numbers);
+      multiply<Sums>(rounds, weights, numbers);
+    });
+  });
+  return static_cast<double>(rounds * 4 * Sums * 64) * team.size() / seconds;
+}
+
+}  // namespace detail
+
+// For memory of this size, which the threads share as they share a model's weights.
+inline Ceilings ceilings(std::size_t bytes, int threads) {
+  Team team(threads);
+  Ceilings found;
+  const std::size_t each = (std::max)(bytes / static_cast<std::size_t>(threads) / 512, std::size_t{1}) * 512;
+  const Arena memory(each * static_cast<std::size_t>(threads));
+  const auto part = [&](int thread) { return memory.data() + each * static_cast<std::size_t>(thread); };
+  team.run([&](int thread) { std::memset(part(thread), thread + 1, each); });
+  double seconds = 1e30;
+  for (const unsigned ahead : {0U, 4096U, 8192U, 16384U, 24576U, 32768U})
+    seconds = (std::min)(seconds, detail::fastest(5, [&] { team.run([&](int thread) { detail::read_through(part(thread), each, ahead); }); }));
+  found.read_bytes_s = static_cast<double>(each) * threads / seconds;
+
+  found.products_s = (std::max)({detail::products_a_second<4>(team), detail::products_a_second<8>(team), detail::products_a_second<12>(team)});
+
+  constexpr int meetings = 5'000;
+  found.meeting_s = detail::fastest(5, [&] {
+    team.run([&](int) {
+      for (int i = 0; i < meetings; ++i) team.meet();
+    });
+  }) / meetings;
+  return found;
+}
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
 // ---- diecast/cpu/path.hpp
 // The CPU path of a program as its other units see it, which may be compiled for another instruction set.
 
@@ -3321,6 +3458,7 @@ struct Path {
   std::shared_ptr<const Backend> (*run)(std::shared_ptr<const PackedModel>, const Options&) = nullptr;
   // One product as the backend computes it, to be verified: W x + b for one token, with narrow or wide activations.
   std::vector<float> (*multiply)(const LinearPart&, std::span<const float> x, bool wide) = nullptr;
+  Ceilings (*ceilings)(std::size_t bytes, int threads) = nullptr;
 };
 
 inline bool runs_here(std::string_view isa) {
@@ -3385,7 +3523,7 @@ std::vector<float> multiply(const LinearPart& part, std::span<const float> x, bo
 }
 
 template <Shape shape>
-Path path_with() { return {isa, &run<shape>, &multiply<shape>}; }
+Path path_with() { return {isa, &run<shape>, &multiply<shape>, &ceilings}; }
 // Kernels for one model's shape.
 template <class Config>
 Path path_of() { return path_with<shape_of(Config::spec, Config::formats)>(); }

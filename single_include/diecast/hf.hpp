@@ -1017,7 +1017,7 @@ struct HfTokenizerFiles {
 
 namespace hf_detail {
 
-using PieceIds = std::unordered_map<std::string, int>;
+using IdsByPiece = std::unordered_map<std::string, int>;
 
 inline int token_id(const Json& value, const std::string& what) {
   if (value.is_number_unsigned() && value.get<std::uint64_t>() <= static_cast<std::uint64_t>(Fields::largest)) return value.get<int>();
@@ -1051,7 +1051,7 @@ inline std::vector<AddedToken> added_tokens(const Fields& file) {
 }
 
 // Pieces and kinds by id. Every id up to the largest one must be there, so nothing is made larger than the file.
-inline void put_pieces(TokenizerTables& tables, const PieceIds& vocab, const std::string& where) {
+inline void put_pieces(TokenizerTables& tables, const IdsByPiece& vocab, const std::string& where) {
   std::vector<std::pair<int, std::string_view>> by_id;
   for (const auto& [piece, id] : vocab) by_id.emplace_back(id, piece);
   for (const AddedToken& token : tables.added) {
@@ -1078,7 +1078,7 @@ inline void put_pieces(TokenizerTables& tables, const PieceIds& vocab, const std
 }
 
 // Both spellings: "a b", and since 2024 ["a", "b"].
-inline std::vector<std::string> merges(const Fields& model, const PieceIds& vocab) {
+inline std::vector<std::string> merges(const Fields& model, const IdsByPiece& vocab) {
   const Json& list = model.need("merges");
   if (!list.is_array()) throw Error(model.where() + ": merges is " + shown(list) + ", and must be a list");
   std::vector<std::string> all;
@@ -1210,7 +1210,7 @@ inline void refuse_other_bpe(const Fields& model) {
 inline TokenizerTables hf_tokenizer(const HfTokenizerFiles& files, const std::string& folder) {
   using namespace hf_detail;
   TokenizerTables tables;
-  PieceIds vocab;
+  IdsByPiece vocab;
   const std::string where = folder + "/tokenizer.json";
   bool sentencepiece = files.tokenizer.is_null();
   if (!sentencepiece) {
