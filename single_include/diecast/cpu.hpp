@@ -92,8 +92,8 @@ inline Floats operator-(Floats x, Floats y) { return {_mm256_sub_ps(x.a, y.a), _
 inline Floats operator*(Floats x, Floats y) { return {_mm256_mul_ps(x.a, y.a), _mm256_mul_ps(x.b, y.b)}; }
 inline Floats operator/(Floats x, Floats y) { return {_mm256_div_ps(x.a, y.a), _mm256_div_ps(x.b, y.b)}; }
 inline Floats fma(Floats x, Floats y, Floats z) { return {_mm256_fmadd_ps(x.a, y.a, z.a), _mm256_fmadd_ps(x.b, y.b, z.b)}; }
-inline Floats max(Floats x, Floats y) { return {_mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b)}; }  // y where either is NaN
-inline Floats min(Floats x, Floats y) { return {_mm256_min_ps(x.a, y.a), _mm256_min_ps(x.b, y.b)}; }
+inline Floats larger(Floats x, Floats y) { return {_mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b)}; }  // y where either is NaN
+inline Floats smaller(Floats x, Floats y) { return {_mm256_min_ps(x.a, y.a), _mm256_min_ps(x.b, y.b)}; }
 inline Floats abs(Floats x) {
   const __m256 sign = _mm256_set1_ps(-0.0F);
   return {_mm256_andnot_ps(sign, x.a), _mm256_andnot_ps(sign, x.b)};
@@ -269,8 +269,8 @@ inline Floats operator-(Floats a, Floats b) { return {_mm512_sub_ps(a.v, b.v)}; 
 inline Floats operator*(Floats a, Floats b) { return {_mm512_mul_ps(a.v, b.v)}; }
 inline Floats operator/(Floats a, Floats b) { return {_mm512_div_ps(a.v, b.v)}; }
 inline Floats fma(Floats a, Floats b, Floats c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
-inline Floats max(Floats a, Floats b) { return {_mm512_max_ps(a.v, b.v)}; }  // b where either is NaN
-inline Floats min(Floats a, Floats b) { return {_mm512_min_ps(a.v, b.v)}; }
+inline Floats larger(Floats a, Floats b) { return {_mm512_max_ps(a.v, b.v)}; }  // b where either is NaN
+inline Floats smaller(Floats a, Floats b) { return {_mm512_min_ps(a.v, b.v)}; }
 inline Floats abs(Floats a) { return {_mm512_abs_ps(a.v)}; }
 
 // a in the lanes [from, to), b in the others.
@@ -421,8 +421,8 @@ inline Floats fma(const Floats& x, const Floats& y, const Floats& z) {
   return detail::each<Floats>([&](std::size_t i) { return x.v[i] * y.v[i] + z.v[i]; });
 #endif
 }
-inline Floats max(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] > y.v[i] ? x.v[i] : y.v[i]; }); }
-inline Floats min(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] < y.v[i] ? x.v[i] : y.v[i]; }); }
+inline Floats larger(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] > y.v[i] ? x.v[i] : y.v[i]; }); }
+inline Floats smaller(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] < y.v[i] ? x.v[i] : y.v[i]; }); }
 inline Floats abs(const Floats& x) { return detail::each<Floats>([&](std::size_t i) { return std::fabs(x.v[i]); }); }
 inline Floats within(int from, int to, const Floats& x, const Floats& y) {
   return detail::each<Floats>([&](std::size_t i) { return static_cast<int>(i) >= from && static_cast<int>(i) < to ? x.v[i] : y.v[i]; });
@@ -845,7 +845,7 @@ namespace diecast::cpu::inline DIECAST_ISA {
 // to the seventh power (the next term is below 2e-8).
 inline Floats exp(Floats x) {
   const Floats low = broadcast(-87.3F);
-  const Floats bounded = max(low, min(broadcast(88.3F), x));  // in this order NaN comes through
+  const Floats bounded = larger(low, smaller(broadcast(88.3F), x));  // in this order NaN comes through
   const Floats magic = broadcast(12'582'912.0F);              // 1.5 * 2^23: adding it rounds to a whole number
   const Floats shifted = fma(bounded, broadcast(1.44269504F), magic);
   const Floats n = shifted - magic;
@@ -865,7 +865,7 @@ inline Floats exp(Floats x) {
 
 // The absolute error is 3e-7 at most.
 inline Floats tanh(Floats x) {
-  const Floats twice = exp(max(broadcast(-20.0F), min(broadcast(20.0F), x)) * broadcast(2.0F));
+  const Floats twice = exp(larger(broadcast(-20.0F), smaller(broadcast(20.0F), x)) * broadcast(2.0F));
   return (twice - broadcast(1.0F)) / (twice + broadcast(1.0F));
 }
 
@@ -1014,7 +1014,7 @@ inline void soften(float* scores, int first, int last, int from, int to, const A
     const int low = from - at < 0 ? 0 : from - at > lanes ? lanes : from - at, high = to - at < 0 ? 0 : to - at > lanes ? lanes : to - at;
     s = within(low, high, s, masked);
     store(scores + at, s);
-    most = max(most, s);
+    most = larger(most, s);
   }
   partial.greatest = greatest(most);
   Floats total = broadcast(0.0F);
@@ -1598,7 +1598,7 @@ void quantise_blocks(const Activations& x, std::size_t row) {
   };
   for (std::size_t block = 0; block < blocks; ++block, values += 32) {
     const Floats a = load(values), b = load(values + 16);
-    const float most = greatest(max(abs(a), abs(b)));
+    const float most = greatest(larger(abs(a), abs(b)));
     const float wrong = sum(fma(a, broadcast(0.0F), b * broadcast(0.0F)));  // NaN where one of them is not finite, so that it is not lost
     const float scale = most / most_integer + wrong;
     const Floats inverse = broadcast(most > 1e-30F ? most_integer / most : 0.0F);  // below that the quotient is not finite, and all integers are 0

@@ -113,7 +113,7 @@ TEST_CASE("lanes: arithmetic is that of single floats") {
   const Sixteen x = some(1), y = some(2), z = some(3);
   const cpu::Floats a = cpu::load(x.data()), b = cpu::load(y.data()), c = cpu::load(z.data());
   const auto sum = values(a + b), difference = values(a - b), product = values(a * b), quotient = values(a / b), fused = values(cpu::fma(a, b, c));
-  const auto most = values(cpu::max(a, b)), least = values(cpu::min(a, b)), size = values(cpu::abs(a)), chosen = values(cpu::where_less(a, b, c, a));
+  const auto most = values(cpu::larger(a, b)), least = values(cpu::smaller(a, b)), size = values(cpu::abs(a)), chosen = values(cpu::where_less(a, b, c, a));
   for (std::size_t i = 0; i < 16; ++i) {
     CAPTURE(i);
     CHECK(sum[i] == x[i] + y[i]);
@@ -138,7 +138,7 @@ TEST_CASE("lanes: max and min take their second operand where there is a NaN") {
   y[11] = not_a_number;
   x[15] = y[15] = not_a_number;
   const cpu::Floats a = cpu::load(x.data()), b = cpu::load(y.data());
-  for (const Sixteen& out : {values(cpu::max(a, b)), values(cpu::min(a, b))}) {
+  for (const Sixteen& out : {values(cpu::larger(a, b)), values(cpu::smaller(a, b))}) {
     CHECK(out[3] == y[3]);
     CHECK(std::isnan(out[11]));
     CHECK(std::isnan(out[15]));

@@ -108,7 +108,7 @@ inline void soften(float* scores, int first, int last, int from, int to, const A
     const int low = from - at < 0 ? 0 : from - at > lanes ? lanes : from - at, high = to - at < 0 ? 0 : to - at > lanes ? lanes : to - at;
     s = within(low, high, s, masked);
     store(scores + at, s);
-    most = max(most, s);
+    most = larger(most, s);
   }
   partial.greatest = greatest(most);
   Floats total = broadcast(0.0F);

@@ -41,8 +41,8 @@ inline Floats operator-(Floats a, Floats b) { return {_mm512_sub_ps(a.v, b.v)}; 
 inline Floats operator*(Floats a, Floats b) { return {_mm512_mul_ps(a.v, b.v)}; }
 inline Floats operator/(Floats a, Floats b) { return {_mm512_div_ps(a.v, b.v)}; }
 inline Floats fma(Floats a, Floats b, Floats c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
-inline Floats max(Floats a, Floats b) { return {_mm512_max_ps(a.v, b.v)}; }  // b where either is NaN
-inline Floats min(Floats a, Floats b) { return {_mm512_min_ps(a.v, b.v)}; }
+inline Floats larger(Floats a, Floats b) { return {_mm512_max_ps(a.v, b.v)}; }  // b where either is NaN
+inline Floats smaller(Floats a, Floats b) { return {_mm512_min_ps(a.v, b.v)}; }
 inline Floats abs(Floats a) { return {_mm512_abs_ps(a.v)}; }
 
 // a in the lanes [from, to), b in the others.

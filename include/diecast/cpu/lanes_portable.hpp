@@ -65,8 +65,8 @@ inline Floats fma(const Floats& x, const Floats& y, const Floats& z) {
   return detail::each<Floats>([&](std::size_t i) { return x.v[i] * y.v[i] + z.v[i]; });
 #endif
 }
-inline Floats max(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] > y.v[i] ? x.v[i] : y.v[i]; }); }
-inline Floats min(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] < y.v[i] ? x.v[i] : y.v[i]; }); }
+inline Floats larger(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] > y.v[i] ? x.v[i] : y.v[i]; }); }
+inline Floats smaller(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] < y.v[i] ? x.v[i] : y.v[i]; }); }
 inline Floats abs(const Floats& x) { return detail::each<Floats>([&](std::size_t i) { return std::fabs(x.v[i]); }); }
 inline Floats within(int from, int to, const Floats& x, const Floats& y) {
   return detail::each<Floats>([&](std::size_t i) { return static_cast<int>(i) >= from && static_cast<int>(i) < to ? x.v[i] : y.v[i]; });

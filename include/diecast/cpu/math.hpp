@@ -15,7 +15,7 @@ namespace diecast::cpu::inline DIECAST_ISA {
 // to the seventh power (the next term is below 2e-8).
 inline Floats exp(Floats x) {
   const Floats low = broadcast(-87.3F);
-  const Floats bounded = max(low, min(broadcast(88.3F), x));  // in this order NaN comes through
+  const Floats bounded = larger(low, smaller(broadcast(88.3F), x));  // in this order NaN comes through
   const Floats magic = broadcast(12'582'912.0F);              // 1.5 * 2^23: adding it rounds to a whole number
   const Floats shifted = fma(bounded, broadcast(1.44269504F), magic);
   const Floats n = shifted - magic;
@@ -35,7 +35,7 @@ inline Floats exp(Floats x) {
 
 // The absolute error is 3e-7 at most.
 inline Floats tanh(Floats x) {
-  const Floats twice = exp(max(broadcast(-20.0F), min(broadcast(20.0F), x)) * broadcast(2.0F));
+  const Floats twice = exp(larger(broadcast(-20.0F), smaller(broadcast(20.0F), x)) * broadcast(2.0F));
   return (twice - broadcast(1.0F)) / (twice + broadcast(1.0F));
 }
 

@@ -46,7 +46,7 @@ void quantise_blocks(const Activations& x, std::size_t row) {
   };
   for (std::size_t block = 0; block < blocks; ++block, values += 32) {
     const Floats a = load(values), b = load(values + 16);
-    const float most = greatest(max(abs(a), abs(b)));
+    const float most = greatest(larger(abs(a), abs(b)));
     const float wrong = sum(fma(a, broadcast(0.0F), b * broadcast(0.0F)));  // NaN where one of them is not finite, so that it is not lost
     const float scale = most / most_integer + wrong;
     const Floats inverse = broadcast(most > 1e-30F ? most_integer / most : 0.0F);  // below that the quotient is not finite, and all integers are 0
