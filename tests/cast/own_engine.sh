@@ -23,7 +23,7 @@ if [[ $status != 2 || $(<err) != *"weights digest: compiled "*", file "* ]]; the
 # Packed, it says the same, is the same to every digest, and the reference runs it, too.
 "$engine" pack --model "$model" -- packed
 if [[ $("$engine" logits --model packed --ids 1,2,3 --json) != "$expected" ]]; then problem "packed, it says something else"; fi
-if [[ $("$engine" logits --model packed --backend reference --ids 1,2,3 --json) != $("$engine" logits --model "$model" --backend reference --ids 1,2,3 --json) ]]; then
+if [[ $("$engine" logits --model packed --backend reference --ids 1,2,3 --json) != "$("$engine" logits --model "$model" --backend reference --ids 1,2,3 --json)" ]]; then
   problem "packed, the reference says something else"
 fi
 if ! "$engine" verify --model packed >out 2>err; then problem "$(<out) $(<err)"; fi
