@@ -6,7 +6,7 @@ cd -- "${BASH_SOURCE[0]%/*}/../.."
 tool=$1 model=$2
 tree=$(mktemp -d)
 trap 'rm -rf -- "$tree"' EXIT
-cp -a CMakeLists.txt bench cmake configs include tools "$tree/"
+cp -a CMakeLists.txt bench cmake configs include src tools "$tree/"
 "$tool" config --name brand-new --output "$tree/configs/brand_new.hpp" -- "$model"
 cmake -S "$tree" -B "$tree/build" -G Ninja -DDIECAST_TESTS=OFF -DCMAKE_BUILD_TYPE=Release >"$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
 mkdir -p "$tree/build/configs"
