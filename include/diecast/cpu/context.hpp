@@ -238,9 +238,9 @@ class CpuContext final : public Context {
         prepare(p.attention_norm, b_.hidden.row(r), r, at_least_balanced());
       }
       meet_if_shared();
-      project<shape.hidden>(p.q, b_.x.view(at_least_balanced()), rows_, c_.q_);
-      project<shape.hidden>(p.k, b_.x.view(at_least_balanced()), rows_, c_.k_);
-      project<shape.hidden>(p.v, b_.x.view(at_least_balanced()), rows_, c_.v_);
+      project(p.q, b_.x.view(at_least_balanced()), rows_, c_.q_);
+      project(p.k, b_.x.view(at_least_balanced()), rows_, c_.k_);
+      project(p.v, b_.x.view(at_least_balanced()), rows_, c_.v_);
       meet();
       turn_and_append(layer);
       meet();
@@ -253,7 +253,7 @@ class CpuContext final : public Context {
       }
       quantise_rows(b_.attended, exact());
       meet_if_shared();
-      project<shape.q_width>(p.output, b_.attended.view(exact()), rows_, c_.from_attention_);
+      project(p.output, b_.attended.view(exact()), rows_, c_.from_attention_);
       meet();
       for (int r = first_; r < last_; ++r) {
         if (!parallel) {
@@ -313,17 +313,15 @@ class CpuContext final : public Context {
       for (int r = first_; r < last_; ++r) quantise_row(x, r, wide);
     }
 
-    // This thread's rows of W x + b.
-    template <int Cols>
+    // This thread's rows of W x + b. Widths that the compiler knows gain nothing here (bench/README.md), so that all matrices share a kernel.
     void project(const LinearPart& part, const Activations& x, int tokens, float* out, std::size_t stride) {
       const auto [first, last] = c_.share(part.matrix.panels(), thread_);
       with_format(part.matrix.format, [&, first = first, last = last]<Format format>() {
-        if constexpr (shape.has(format)) product<format, Cols>(part.matrix, part.bias, x, tokens, first, last, {out, stride}, own_.ahead);
+        if constexpr (shape.has(format)) product<format, run_time>(part.matrix, part.bias, x, tokens, first, last, {out, stride}, own_.ahead);
       });
     }
-    template <int Cols>
     void project(const LinearPart& part, const Activations& x, int tokens, Rows& out) {
-      project<Cols>(part, x, tokens, out.row(0), out.stride);
+      project(part, x, tokens, out.row(0), out.stride);
     }
 
     // QK-norm, RoPE, and K and V into the cache. Units are a row's heads; where all heads are normalised together, whole rows.
@@ -435,8 +433,8 @@ class CpuContext final : public Context {
       const bool gated = p.gate.matrix.rows > 0;
       // With one norm for attention and MLP the rows are as attention has taken them.
       const bool wide = spec().residual == Residual::parallel_shared_norm ? at_least_balanced() : exact();
-      if (gated) project<shape.hidden>(p.gate, b_.x.view(wide), rows_, c_.gate_);
-      project<shape.hidden>(p.up, b_.x.view(wide), rows_, c_.up_);
+      if (gated) project(p.gate, b_.x.view(wide), rows_, c_.gate_);
+      project(p.up, b_.x.view(wide), rows_, c_.up_);
       const auto [first, last] = c_.share(p.up.matrix.panels(), thread_);
       const Activation activation = std::visit([](const auto& part) { return part.activation; }, spec().mlp);
       const auto apply = [&, first = first, last = last]<Activation kind>() {
@@ -456,7 +454,7 @@ class CpuContext final : public Context {
       for (int r = first_; r < last_; ++r) std::copy_n(c_.up_.row(r), c_.up_.stride, b_.inner.row(r));
       quantise_rows(b_.inner, at_least_balanced());
       meet_if_shared();
-      project<shape.mlp_width>(p.down, b_.inner.view(at_least_balanced()), rows_, c_.from_mlp_);
+      project(p.down, b_.inner.view(at_least_balanced()), rows_, c_.from_mlp_);
     }
 
     // Step 5, for the rows that ask; they move together.
@@ -473,7 +471,7 @@ class CpuContext final : public Context {
       meet_if_shared();
       if (asked == 0) return;
       const auto vocab = static_cast<std::size_t>(spec().vocab);
-      project<shape.hidden>(c_.model_->parts.head, b_.x.view(exact()), asked, pass_.logits, vocab);
+      project(c_.model_->parts.head, b_.x.view(exact()), asked, pass_.logits, vocab);
       if (!spec().logit_divisor && !spec().logit_soft_cap) return;
       const auto [first, last] = c_.share(c_.model_->parts.head.matrix.panels(), thread_);
       const int end = (std::min)(16 * last, spec().vocab);
