@@ -2688,6 +2688,26 @@ inline float half_at(const std::byte* at) {
   return half_to_float(bits);
 }
 
+// The factors of a super-block's groups as bytes: [0, groups) of the scale, [groups, 2 groups) of the minimum.
+// Six-bit pairs: groups 0-3 have the low six bits of bytes 0-3 (factor) and 4-7 (minimum); groups 4-7 a nibble of bytes 8-11, and above it the two
+// upper bits that the first eight bytes have left.
+template <AffineBlock B>
+std::array<std::uint8_t, 2 * group_count(B.scales)> group_factors(const std::byte* block) {
+  constexpr int groups = group_count(B.scales);
+  std::array<std::uint8_t, 2 * groups> factors{};
+  const auto byte = [&](int i) { return static_cast<unsigned>(block[B.factor_offset + i]); };
+  for (int g = 0; g < groups; ++g) {
+    const auto at = static_cast<std::size_t>(g);
+    if constexpr (B.scales == ScaleForm::signed_bytes) {
+      factors[at] = static_cast<std::uint8_t>(byte(g));
+    } else {
+      factors[at] = static_cast<std::uint8_t>(g < 4 ? byte(g) & 63U : (byte(g + 4) & 15U) | (byte(g - 4) >> 6 << 4));
+      factors[at + groups] = static_cast<std::uint8_t>(g < 4 ? byte(g + 4) & 63U : byte(g + 4) >> 4 | (byte(g) >> 6 << 4));
+    }
+  }
+  return factors;
+}
+
 // What the groups of one block share. The minimum is added; formats that store what is to be subtracted are negated here, which is exact.
 template <AffineBlock B>
 struct BlockScales {
@@ -2704,21 +2724,16 @@ struct BlockScales {
     } else if constexpr (B.scales == ScaleForm::half_pair) {
       scale[0] = d;
       minimum[0] = half_at(block + B.scale_offset + 2);
-    } else if constexpr (B.scales == ScaleForm::signed_bytes) {
-      for (int g = 0; g < groups; ++g) {
-        const int factor = static_cast<std::int8_t>(block[B.factor_offset + g]);
-        scale[static_cast<std::size_t>(g)] = d * static_cast<float>(factor);
-      }
     } else {
-      // Groups 0-3: the low six bits of bytes 0-3 (factor) and 4-7 (minimum). Groups 4-7: a nibble of bytes 8-11, and above it
-      // the two upper bits that the first eight bytes have left.
-      const float dmin = half_at(block + B.scale_offset + 2);
-      const auto byte = [&](int i) { return static_cast<unsigned>(block[B.factor_offset + i]); };
-      for (int g = 0; g < groups; ++g) {
-        const unsigned factor = g < 4 ? byte(g) & 63U : (byte(g + 4) & 15U) | (byte(g - 4) >> 6 << 4);
-        const unsigned least = g < 4 ? byte(g + 4) & 63U : byte(g + 4) >> 4 | (byte(g) >> 6 << 4);
-        scale[static_cast<std::size_t>(g)] = d * static_cast<float>(factor);
-        minimum[static_cast<std::size_t>(g)] = -(dmin * static_cast<float>(least));
+      const auto factors = group_factors<B>(block);
+      const float dmin = has_minimum ? half_at(block + B.scale_offset + 2) : 0;
+      for (std::size_t g = 0; g < static_cast<std::size_t>(groups); ++g) {
+        if constexpr (has_minimum) {
+          scale[g] = d * static_cast<float>(factors[g]);
+          minimum[g] = -(dmin * static_cast<float>(factors[g + groups]));
+        } else {
+          scale[g] = d * static_cast<float>(static_cast<std::int8_t>(factors[g]));
+        }
       }
     }
   }

@@ -49,24 +49,6 @@ void put_block(const std::uint8_t* q, int row, std::byte* block) {
     }
 }
 
-// The factors of a super-block's groups as bytes: [0, groups) of the scale, [groups, 2 groups) of the minimum.
-template <AffineBlock B>
-std::array<std::uint8_t, 2 * group_count(B.scales)> group_factors(const std::byte* block) {
-  constexpr int groups = group_count(B.scales);
-  std::array<std::uint8_t, 2 * groups> factors{};
-  const auto byte = [&](int i) { return static_cast<unsigned>(block[B.factor_offset + i]); };
-  for (int g = 0; g < groups; ++g) {
-    const auto at = static_cast<std::size_t>(g);
-    if constexpr (B.scales == ScaleForm::signed_bytes) {
-      factors[at] = static_cast<std::uint8_t>(byte(g));
-    } else {
-      factors[at] = static_cast<std::uint8_t>(g < 4 ? byte(g) & 63U : (byte(g + 4) & 15U) | (byte(g - 4) >> 6 << 4));
-      factors[at + groups] = static_cast<std::uint8_t>(g < 4 ? byte(g + 4) & 63U : byte(g + 4) >> 4 | (byte(g) >> 6 << 4));
-    }
-  }
-  return factors;
-}
-
 template <Format format>
 void pack_integers(const std::byte* from, int row, int cols, std::byte* panel) {
   constexpr AffineBlock B = affine_block(format);
