@@ -193,6 +193,7 @@ class Refusals(unittest.TestCase):
         self.refused(run + ["--cache-type", "q8"], ["q8", "f16, bf16 or f32"])
         self.refused(run + ["--backend", "reference", "--cache-type", "f16"], ["f16", "f32"])
         self.refused(run + ["--precision", "best"], ["best", "exact"])
+        self.refused(run + ["--head", "half"], ["half", "screened", "whole"])
         self.refused(run + ["--threads", "-1"], ["--threads -1"])
         self.refused(run + ["--system", "be brief"], ["--system"])
         self.refused(run + ["--unknown"], ["--unknown"])

@@ -69,6 +69,8 @@ void add_common(CLI::App& command, CommonOptions& options) {
   command.add_option("--cache-type", options.cache_type, "type of the KV cache: f16, bf16 or f32 with cpu (default f16); f32 with reference, f64 with reference-double");
   command.add_option("--precision", options.precision, "bits of the activations in the cpu backend's integer products: fast (8), balanced (15 before Q/K/V and down), exact (15)")
       ->capture_default_str();
+  command.add_option("--head", options.head, "how the cpu backend finds the likeliest tokens: screened, where the model's head has a screen (half of it is read), or whole; the same ids")
+      ->capture_default_str();
   command.add_flag("--json", options.json,
                    "print one JSON object when all is done (run: timing_ms.ttft, the time to the first byte, is then that of the whole answer)");
 }

@@ -41,6 +41,7 @@ struct Options {
   int threads = 1;
   CacheType cache = CacheType::f16;
   Precision precision = Precision::exact;
+  bool screen = true;  // where the head has a screen and only the best are asked for; changes no result
 };
 
 // Bytes of keys and values for a context of this many tokens; values are padded to 16 a head.

@@ -124,15 +124,15 @@ class Session {
   }
 
   // The logits after the last id; nothing when cancelled.
-  std::optional<Logits> prefill(const Turn& turn, std::span<const int> ids) {
+  std::optional<Logits> prefill(const Turn& turn, std::span<const int> ids, Best best) {
     while (true) {
       const auto count = (std::min)(static_cast<std::size_t>(chunk_), ids.size() - cached_.size());
-      const auto logits = forward(turn, ids.subspan(cached_.size(), count), cached_.size() + count == ids.size());
+      const auto logits = forward(turn, ids.subspan(cached_.size(), count), cached_.size() + count == ids.size(), best);
       if (!logits || cached_.size() == ids.size()) return logits;
     }
   }
   // The logits after this id, and after each token drafted behind it; `left` more may be sampled. K and V of drafts that were not taken go first.
-  Logits decode(const Turn& turn, int id, const Answer& answer, int left) {
+  Logits decode(const Turn& turn, int id, const Answer& answer, int left, const Sampler& sampler) {
     const Trace::Scope scope(turn.inner, "forward");
     context_->table().truncate(sequence_, static_cast<int>(cached_.size()));
     drafted_.clear();
@@ -142,29 +142,34 @@ class Session {
       drafted_ = draft_from(history, (std::min)(draft_, left - 1));
     }
     rows_.clear();
-    rows_.push_back({id, static_cast<int>(cached_.size()), sequence_, true});
-    for (const int drafted : drafted_) rows_.push_back({drafted, static_cast<int>(cached_.size() + rows_.size()), sequence_, true});
+    const Best best = needs(turn, sampler, static_cast<int>(drafted_.size()));
+    rows_.push_back({id, static_cast<int>(cached_.size()), sequence_, true, best});
+    for (const int drafted : drafted_) rows_.push_back({drafted, static_cast<int>(cached_.size() + rows_.size()), sequence_, true, best});
     const Logits logits = context_->forward(rows_, turn.inner);
     cached_.push_back(id);
     return logits;
   }
 
   // Runs these ids behind what the cache holds; nothing when cancelled.
-  std::optional<Logits> forward(const Turn& turn, std::span<const int> ids, bool asks) {
+  std::optional<Logits> forward(const Turn& turn, std::span<const int> ids, bool asks, Best best) {
     if (turn.cancel.stop_requested()) return {};
     rows_.clear();
     for (const int id : ids) rows_.push_back({id, static_cast<int>(cached_.size() + rows_.size()), sequence_, false});
     rows_.back().logits = asks;
+    rows_.back().best = best;
     const Logits logits = context_->forward(rows_, turn.inner);
     cached_.insert(cached_.end(), ids.begin(), ids.end());
     return logits;
   }
 
-  int choose(const Turn& turn, Sampler& sampler, std::span<const float> logits, Answer& answer) const {
+  // What of the logits is asked for: with log-probabilities all.
+  static Best needs(const Turn& turn, const Sampler& sampler, int drafts = 0) { return turn.request.logprobs ? Best{} : sampler.needs(drafts); }
+
+  int choose(const Turn& turn, Sampler& sampler, const Logits& logits, std::size_t row, Answer& answer) const {
     const Trace::Scope scope(answer.ids.empty() ? nullptr : turn.inner, "sample");  // the first one is a stage
-    const int id = sampler.sample(logits);
+    const int id = logits.best.empty() ? sampler.sample(logits.row(static_cast<int>(row))) : sampler.sample(logits.best[row]);
     answer.ids.push_back(id);
-    if (turn.request.logprobs) answer.logprobs.push_back(token_logprobs(logits, vocabulary(), id, *turn.request.logprobs));
+    if (turn.request.logprobs) answer.logprobs.push_back(token_logprobs(logits.row(static_cast<int>(row)), vocabulary(), id, *turn.request.logprobs));
     return id;
   }
 
@@ -200,7 +205,7 @@ std::optional<double> Session::run(const Turn& turn, Answer& answer) {
   answer.finish_reason = FinishReason::length;
   if (room == 0) return {};
   answer.usage.cached_tokens = keep_common(answer.prompt_ids);
-  const std::optional<Logits> of_prompt = prefill(turn, answer.prompt_ids);
+  const std::optional<Logits> of_prompt = prefill(turn, answer.prompt_ids, needs(turn, sampler));
   bool cancelled = !of_prompt;
   Logits logits = of_prompt.value_or(Logits{{}, 0});
   drafted_.clear();
@@ -210,7 +215,7 @@ std::optional<double> Session::run(const Turn& turn, Answer& answer) {
 
   for (int index = 0; !cancelled; ++index) {
     if (index == 0) turn.stages.stage("sample");
-    const int id = choose(turn, sampler, logits.row(static_cast<int>(row)), answer);
+    const int id = choose(turn, sampler, logits, row, answer);
     if (index == 0) turn.stages.stage("send");
     const bool ends = std::find(eos_.begin(), eos_.end(), id) != eos_.end();
     const bool full = index + 1 == room;
@@ -231,7 +236,7 @@ std::optional<double> Session::run(const Turn& turn, Answer& answer) {
       cached_.push_back(id);
       ++row;
     } else {
-      logits = decode(turn, id, answer, room - index - 1);
+      logits = decode(turn, id, answer, room - index - 1, sampler);
       row = 0;
     }
   }
