@@ -675,12 +675,15 @@ class Arena {
 
 namespace diecast::cpu {
 
-// How keys and values are kept. f16 has three more bits than bf16, bf16 the range of a float.
-enum class CacheType { f16, bf16, f32 };
+// How keys and values are kept. f16 has three more bits than bf16, bf16 the range of a float; what is too great for f16 becomes its greatest. q8 has 8 bits
+// and a float for each head and position: a little over half of the memory.
+enum class CacheType { f16, bf16, f32, q8 };
 
-constexpr std::string_view cache_type_name(CacheType type) { return type == CacheType::f16 ? "f16" : type == CacheType::bf16 ? "bf16" : "f32"; }
+constexpr std::string_view cache_type_name(CacheType type) {
+  return type == CacheType::f16 ? "f16" : type == CacheType::bf16 ? "bf16" : type == CacheType::f32 ? "f32" : "q8";
+}
 constexpr std::optional<CacheType> cache_type_of(std::string_view name) {
-  for (const CacheType type : {CacheType::f16, CacheType::bf16, CacheType::f32})
+  for (const CacheType type : {CacheType::f16, CacheType::bf16, CacheType::f32, CacheType::q8})
     if (name == cache_type_name(type)) return type;
   return {};
 }
@@ -709,19 +712,25 @@ struct Options {
   bool screen = true;  // where the head has a screen and only the best are asked for; changes no result
 };
 
-// Bytes of keys and values for a context of this many tokens; values are padded to 16 a head.
+// Bytes of the keys and values of one head in a block of 16 positions; values are padded to 16.
+constexpr std::size_t cache_block_bytes(int head_dim, CacheType type) {
+  const auto numbers = static_cast<std::size_t>(16 * (head_dim + (head_dim + 15) / 16 * 16));
+  if (type == CacheType::q8) return numbers + 2 * 16 * sizeof(float);
+  return numbers * (type == CacheType::f32 ? 4 : 2);
+}
+
+// Bytes of keys and values for a context of this many tokens.
 constexpr std::size_t cache_bytes(const Spec& spec, int tokens, CacheType type) {
   const auto blocks = static_cast<std::size_t>((tokens + BlockTable::block_tokens - 1) / BlockTable::block_tokens);
-  const auto columns = static_cast<std::size_t>(spec.attention.head_dim + (spec.attention.head_dim + 15) / 16 * 16);
-  return blocks * BlockTable::block_tokens * columns * static_cast<std::size_t>(spec.attention.kv_heads) * static_cast<std::size_t>(spec.layers) *
-         (type == CacheType::f32 ? 4 : 2);
+  return blocks * cache_block_bytes(spec.attention.head_dim, type) * static_cast<std::size_t>(spec.attention.kv_heads) * static_cast<std::size_t>(spec.layers);
 }
 
 }  // namespace diecast::cpu
 
 // ---- diecast/cpu/cache.hpp
 // Keys and values of all layers, in the blocks of the context's table. Within a block of 16 positions the keys of a head stand side by side,
-// [head_dim][16], so that sixteen scores are computed at once; the values stand one after another, [16][head_dim padded to 16].
+// [head_dim][16], so that sixteen scores are computed at once; the values stand one after another, [16][head_dim padded to 16]. Eight bits are followed by
+// what they are multiplied by: a float for each position's key, and one for its value.
 
 #ifdef DIECAST_ISA
 #error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
@@ -746,10 +755,12 @@ namespace diecast::cpu::inline DIECAST_ISA {
 
 template <CacheType type>
 struct Cached {
+  static constexpr bool scaled = false;
   using Element = std::uint16_t;
   static void put(Element* at, Floats x) {
     if constexpr (type == CacheType::f16) {
-      store_halfs(at, x);
+      constexpr float most = 65504;  // an infinity times a zero would be no number; NaN stays one
+      store_halfs(at, smaller(broadcast(most), larger(broadcast(-most), x)));
     } else {
       float values[lanes];
       store(values, x);
@@ -763,10 +774,35 @@ struct Cached {
 };
 template <>
 struct Cached<CacheType::f32> {
+  static constexpr bool scaled = false;
   using Element = float;
   static void put(float* at, Floats x) { store(at, x); }
   static Floats get(const float* at) { return load(at); }
 };
+template <>
+struct Cached<CacheType::q8> {
+  static constexpr bool scaled = true;
+  using Element = std::int8_t;
+  static void put(std::int8_t* at, Floats x) { store_bytes(at, round_to_ints(x)); }
+  static Floats get(const std::int8_t* at) { return to_floats(load_signed_bytes(at)); }
+};
+
+// The scales of a block's keys, and behind them those of its values.
+template <CacheType type>
+const float* scales_of(const typename Cached<type>::Element* block, int head_dim, int width) {
+  return reinterpret_cast<const float*>(block + 16 * (head_dim + width));
+}
+
+// What 8 bits of these numbers are multiplied by; NaN where one of them is not finite, so that it is not lost.
+inline float scale_of(const float* values, int count) {
+  Floats most = broadcast(0.0F), wrong = broadcast(0.0F);
+  for (int i = 0; i < count; i += lanes) {
+    const Floats x = load_tail(values + i, count - i);
+    most = larger(most, abs(x));
+    wrong = fma(x, broadcast(0.0F), wrong);
+  }
+  return greatest(most) / 127 + sum(wrong);
+}
 
 class KvCache {
  public:
@@ -782,19 +818,34 @@ class KvCache {
   template <CacheType type>
   typename Cached<type>::Element* block(int layer, int head, std::size_t block) const {
     const std::size_t at = (static_cast<std::size_t>(layer) * kv_heads_ + static_cast<std::size_t>(head)) * blocks_ + block;
-    return reinterpret_cast<typename Cached<type>::Element*>(memory_.data()) + at * 16 * (head_dim_ + width_);
+    return reinterpret_cast<typename Cached<type>::Element*>(memory_.data() + at * cache_block_bytes(static_cast<int>(head_dim_), type));
   }
 
   template <CacheType type>
   void append(int layer, int head, std::size_t slot, const float* key, const float* value) const {
     const auto size = static_cast<int>(head_dim_);
-    auto* const keys = block<type>(layer, head, slot / 16) + slot % 16;
-    auto* const values = block<type>(layer, head, slot / 16) + 16 * head_dim_ + slot % 16 * width_;
+    auto* const at = block<type>(layer, head, slot / 16);
+    auto* const keys = at + slot % 16;
+    auto* const values = at + 16 * head_dim_ + slot % 16 * width_;
+    Floats key_factor = broadcast(1.0F), value_factor = key_factor;
+    if constexpr (Cached<type>::scaled) {
+      auto* const scales = const_cast<float*>(scales_of<type>(at, size, static_cast<int>(width_))) + slot % 16;
+      scales[0] = scale_of(key, size);
+      scales[16] = scale_of(value, size);
+      const auto inverse = [](float scale) { return broadcast(scale > 1e-35F ? 1 / scale : 0.0F); };
+      key_factor = inverse(scales[0]);
+      value_factor = inverse(scales[16]);
+    }
     for (int i = 0; i < size; i += lanes) {
+      Floats k = load_tail(key + i, size - i), v = load_tail(value + i, size - i);
+      if constexpr (Cached<type>::scaled) {
+        k = k * key_factor;
+        v = v * value_factor;
+      }
       typename Cached<type>::Element sixteen[lanes];
-      Cached<type>::put(sixteen, load_tail(key + i, size - i));
+      Cached<type>::put(sixteen, k);
       for (int j = 0; j < lanes && i + j < size; ++j) keys[16 * (i + j)] = sixteen[j];
-      Cached<type>::put(values + i, load_tail(value + i, size - i));
+      Cached<type>::put(values + i, v);
     }
   }
 
@@ -809,6 +860,7 @@ auto with_cache(CacheType type, const Visitor& visit) {
   switch (type) {
     case CacheType::f16: return visit.template operator()<CacheType::f16>();
     case CacheType::bf16: return visit.template operator()<CacheType::bf16>();
+    case CacheType::q8: return visit.template operator()<CacheType::q8>();
     default: return visit.template operator()<CacheType::f32>();
   }
 }
@@ -975,6 +1027,12 @@ template <CacheType type, std::size_t Queries, class Block>
         unrolled<Panels>([&](auto p) { sums[q][p] = fma(number, key[p], sums[q][p]); });
       });
     }
+    if constexpr (Cached<type>::scaled) {
+      unrolled<Panels>([&](auto p) {
+        const Floats scales = load(scales_of<type>(keys[p], head_dim, round_up(head_dim, lanes)));
+        unrolled<Queries>([&](auto q) { sums[q][p] = sums[q][p] * scales; });
+      });
+    }
     unrolled<Queries>([&](auto q) { unrolled<Panels>([&](auto p) { store(scores + q * stride + 16 * (static_cast<std::size_t>(panel) + p), sums[q][p]); }); });
   };
   int panel = first;
@@ -994,7 +1052,9 @@ template <CacheType type, std::size_t Queries, class Block>
       Floats value[Vectors];
       unrolled<Vectors>([&](auto v) { value[v] = Cached<type>::get(values + 16 * v); });
       unrolled<Queries>([&](auto q) {
-        const Floats weight = broadcast(weights[q * stride + static_cast<std::size_t>(position)]);
+        float one = weights[q * stride + static_cast<std::size_t>(position)];
+        if constexpr (Cached<type>::scaled) one *= scales_of<type>(block(position / 16), head_dim, width)[16 + position % 16];
+        const Floats weight = broadcast(one);
         unrolled<Vectors>([&](auto v) { sums[q][v] = fma(weight, value[v], sums[q][v]); });
       });
     }

@@ -79,7 +79,7 @@ long long reference_bytes(const CommonOptions& options, const Spec& spec) {
 
 cpu::CacheType cpu_cache(const CommonOptions& options) {
   const auto type = options.cache_type.empty() ? cpu::CacheType::f16 : cpu::cache_type_of(options.cache_type);
-  if (!type) throw Error(fmt::format("there is no cache type '{}' with the backend cpu: it keeps K and V in f16, bf16 or f32", options.cache_type));
+  if (!type) throw Error(fmt::format("there is no cache type '{}' with the backend cpu: it keeps K and V in f16, bf16, f32 or q8", options.cache_type));
   return *type;
 }
 
