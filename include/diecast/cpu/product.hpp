@@ -21,7 +21,7 @@
 
 namespace diecast::cpu::inline DIECAST_ISA {
 
-inline constexpr int run_time = 0;    // an extent that is not known to the compiler
+inline constexpr int run_time = 0;    // an extent that is not known to the compiler: all models use it, since known ones gain nothing (bench/README.md)
 inline constexpr int least_tile = 6;  // tokens from which on a tile of sixteen costs less than they do one by one
 
 // Where a product's outputs go: out[token * stride + row].
@@ -194,9 +194,10 @@ template <Form form, bool wide, int set>
 }
 
 // integer_panel for sixteen tokens. unpacked: the panel's integers as bytes.
-template <Format format, bool wide>
-void tile_panel(const std::byte* panel, const std::uint8_t* unpacked, const TokenTile& x, int cols, Floats (&out)[16]) {
+template <Format format, int Cols, bool wide>
+void tile_panel(const std::byte* panel, const std::uint8_t* unpacked, const TokenTile& x, int run_time_cols, Floats (&out)[16]) {
   constexpr Form form = form_of(format);
+  const int cols = Cols == run_time ? run_time_cols : Cols;
   const std::byte* const scales = panel + form.weight_bytes(cols);
   const std::size_t groups = static_cast<std::size_t>(cols) / form.group, steps = wide ? groups : (groups + 1) / 2;
   alignas(64) std::int32_t sums[2 * 16 * 16];
@@ -268,7 +269,7 @@ class TokenTiles {
 
 // Tokens in sixteens; the last tile may hold fewer, and reads rows behind them that belong to nobody. Two panels at a time, while the tokens' bytes
 // are in the first cache.
-template <Format format>
+template <Format format, int Cols>
 void product_by_tiles(const PackedMatrix& matrix, const float* bias, const Activations& x, int tokens, int first_panel, int last_panel, Output out, Ahead& ahead) {
   constexpr Form form = form_of(format);
   constexpr int together = 2;
@@ -296,8 +297,8 @@ void product_by_tiles(const PackedMatrix& matrix, const float* bias, const Activ
       for (int panel = begin; panel < end; ++panel) {
         const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * panel_bytes;
         Floats f[16];
-        if (tile.lower) tile_panel<format, true>(data, weights[panel - begin], tile, cols, f);
-        else tile_panel<format, false>(data, weights[panel - begin], tile, cols, f);
+        if (tile.lower) tile_panel<format, Cols, true>(data, weights[panel - begin], tile, cols, f);
+        else tile_panel<format, Cols, false>(data, weights[panel - begin], tile, cols, f);
         for (int t = 0; t < 16 && first + t < tokens; ++t)
           store_tail(out.values + static_cast<std::size_t>(first + t) * out.stride + 16 * static_cast<std::size_t>(panel),
                      bias ? f[t] + load(bias + 16 * static_cast<std::size_t>(panel)) : f[t], matrix.rows - 16 * panel);
@@ -348,7 +349,7 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
   Ahead nothing;
 #if defined(__AMX_INT8__)
   if constexpr (integers) {
-    if (tokens >= least_tile && tiles_ready()) return detail::product_by_tiles<format>(matrix, bias, x, tokens, first_panel, last_panel, out, ahead);
+    if (tokens >= least_tile && tiles_ready()) return detail::product_by_tiles<format, Cols>(matrix, bias, x, tokens, first_panel, last_panel, out, ahead);
   }
 #endif
   for (int panel = first_panel; panel < last_panel; ++panel) {
@@ -358,20 +359,18 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
     const auto tile = [&]<int Tokens>(int first) {
       Floats f[Tokens];
       Ahead& here = first == 0 ? ahead : nothing;
-      // A tile of tokens has one kernel for all widths; bench/extents.cpp measures what one token has of a known one.
-      constexpr int known = Tokens == 1 ? Cols : run_time;
       if constexpr (integers) {
-        if (x.lower) detail::integer_panel<format, known, Tokens, true>(data, x, first, f, here);
-        else detail::integer_panel<format, known, Tokens, false>(data, x, first, f, here);
+        if (x.lower) detail::integer_panel<format, Cols, Tokens, true>(data, x, first, f, here);
+        else detail::integer_panel<format, Cols, Tokens, false>(data, x, first, f, here);
       } else {
-        detail::float_panel<format, run_time, Tokens>(data, x, first, f, here);
+        detail::float_panel<format, Cols, Tokens>(data, x, first, f, here);
       }
 #pragma GCC unroll 16
       for (std::size_t token = 0; token < Tokens; ++token)
         store_tail(out.values + (static_cast<std::size_t>(first) + token) * out.stride + 16 * static_cast<std::size_t>(panel), bias ? f[token] + plus : f[token], rows);
     };
     int token = 0;
-    if constexpr (integers) {
+    if constexpr (integers && !compiled_with_tiles) {  // AMX takes so many together; compiling these as well would take a quarter longer
       for (; token + 12 <= tokens; token += 12) tile.template operator()<12>(token);
       for (; token + 8 <= tokens; token += 8) tile.template operator()<8>(token);
     }
