@@ -2259,6 +2259,72 @@ inline void block_norms(const Activations& x, int row, float* norms) {
 
 #undef DIECAST_ISA
 
+// ---- diecast/cpu/huge_pages.hpp
+// From a mapped engine file to huge pages, two megabytes at a time, while it is in use. A file is mapped on small pages, so that it can be used at once;
+// a decode that reads all of it for every token then misses the translation cache all the time. Each piece is copied to a huge page, and that
+// takes the piece's place at its address in one step: whoever reads it meanwhile reads the same bytes, and the file's pages are given back.
+// The pieces are moved by the threads that run the model, one each after a pass: no thread of its own takes their cores.
+
+#include <atomic>
+#include <fstream>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace diecast::cpu {
+
+class HugePages {
+ public:
+  static constexpr std::size_t piece = std::size_t{2} << 20;
+
+  // The whole pieces of a mapped range; none where the system gives no huge pages.
+  explicit HugePages(std::span<const std::byte> range) {
+    if (!available()) return;
+    const auto begin = reinterpret_cast<std::uintptr_t>(range.data());
+    next_ = (begin + piece - 1) / piece * piece;
+    end_ = (begin + range.size()) / piece * piece;
+  }
+
+  bool done() const { return next_.load(std::memory_order_relaxed) >= end_; }
+
+  // Moves the next piece. Any thread may call it at any time.
+  void move_next() {
+#if defined(__linux__)
+    const std::uintptr_t at = next_.fetch_add(piece, std::memory_order_relaxed);
+    if (at >= end_) return;
+    void* const memory = ::mmap(nullptr, 2 * piece, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return stop();
+    const auto first = reinterpret_cast<std::uintptr_t>(memory), page = (first + piece - 1) / piece * piece;
+    void* const target = reinterpret_cast<void*>(page);
+    ::madvise(target, piece, MADV_HUGEPAGE);
+    std::memcpy(target, reinterpret_cast<const void*>(at), piece);
+    const bool moved = ::mprotect(target, piece, PROT_READ) == 0 && ::mremap(target, piece, piece, MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<void*>(at)) != MAP_FAILED;
+    if (page > first) ::munmap(memory, page - first);
+    const std::uintptr_t rest = moved ? page + piece : page;
+    if (first + 2 * piece > rest) ::munmap(reinterpret_cast<void*>(rest), first + 2 * piece - rest);
+    if (!moved) stop();
+#endif
+  }
+
+ private:
+  static bool available() {
+#if defined(__linux__)
+    std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    return text.find("[always]") != std::string::npos || text.find("[madvise]") != std::string::npos;
+#else
+    return false;
+#endif
+  }
+  void stop() { next_.store(end_, std::memory_order_relaxed); }
+
+  std::atomic<std::uintptr_t> next_{0};
+  std::uintptr_t end_ = 0;
+};
+
+}  // namespace diecast::cpu
+
 // ---- diecast/cpu/parts.hpp
 // A model's numbers as the CPU path reads them: packed matrices and float vectors, all in one arena, in the order in which a token meets them.
 
@@ -2345,6 +2411,7 @@ struct PackedModel {
   std::vector<Format> vector_formats;  // that the vectors had in their file, in the order of each_part
   std::span<const std::byte> bytes;    // all of the parts
   std::shared_ptr<const void> owner;   // of the bytes: an arena, or the mapping of an engine file
+  std::shared_ptr<HugePages> pages{};  // of a mapping, which is moved to them as it is used
 
   bool integers() const {  // whether any product needs integer activations
     const auto whole = [](const LinearPart& part) { return part.matrix.rows > 0 && form_of(part.matrix.format).integers; };
@@ -2480,8 +2547,6 @@ constexpr Shape shape_of(const Spec& spec, std::span<const Format> formats) {
 // ---- diecast/cpu/team.hpp
 // Threads that run one function together and meet in it: a forward pass is one call, and its phases end at a barrier that costs less than
 // a microsecond. They spin briefly, then sleep: an idle engine uses no CPU.
-
-#include <atomic>
 
 namespace diecast::cpu {
 
@@ -3436,7 +3501,12 @@ class CpuContext final : public Context {
     for (int i = 0; i < count; ++i)
       if (rows[static_cast<std::size_t>(i)].logits) asked.push_back(i);
     const Pass pass{rows, asked, logits, count <= few_rows || w_.thread_count() == 1, best};
-    w_.team.run([&](int thread) { Walk<shape>(w_, pass, thread, thread == 0 ? trace : nullptr).run(); });
+    HugePages* const pages = warm_ && w_.model->pages && !w_.model->pages->done() ? w_.model->pages.get() : nullptr;
+    warm_ = true;
+    w_.team.run([&](int thread) {
+      Walk<shape>(w_, pass, thread, thread == 0 ? trace : nullptr).run();
+      if (pages) pages->move_next();
+    });
     if (best) take_best(rows, asked);
     return asked.size();
   }
@@ -3456,6 +3526,7 @@ class CpuContext final : public Context {
   std::vector<float> logits_;
   std::vector<std::vector<Candidate>> best_;  // of the rows that asked
   int computed_ = 0;                          // rows of a screened head
+  bool warm_ = false;                         // the first pass is over: the first token waits for nothing else
 };
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
@@ -3657,8 +3728,6 @@ class BinaryReader {
 //   0   "diecast engine" and two zero bytes
 //   16  version 2; 24 offset and size of the facts; 40 of the tokenizer's tables; 56 of the parts' table; 72 of the parts (all u64, little-endian)
 
-#include <fstream>
-
 namespace diecast::cpu {
 
 // The digests that were computed when the file was written.
@@ -3810,8 +3879,12 @@ inline void write_engine_file(const std::string& path, const Model& model, const
   if (!file) throw Error("the engine file cannot be written to " + path);
 }
 
-// Opens what write_engine_file wrote: maps it, checks that every part lies within it and has the spec's shape. `accept` may refuse the file before that.
-inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& where, const AcceptModel& accept = {}) {
+// Where an engine file's bytes are. A mapping is moved to huge pages while it is used; memory stays as its owner has it.
+enum class Place { memory, mapping };
+
+// Opens what write_engine_file wrote: checks that every part lies within it and has the spec's shape. `accept` may refuse the file before that.
+inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& where, const AcceptModel& accept = {},
+                                   Place place = Place::memory) {
   const auto fail = [&](const std::string& what) { throw Error(where + ": " + what); };
   if (bytes.size() < detail::engine_header || !is_engine_file(bytes)) fail("it does not begin as an engine file does");
   detail::EngineHeader header{};
@@ -3879,13 +3952,14 @@ inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared
   if (static_cast<int>(file.model.tokenizer.family) > 1) fail("its tokenizer is of the kind " + std::to_string(static_cast<int>(file.model.tokenizer.family)));
   if (file.model.tokenizer.pieces.size() > static_cast<std::size_t>(file.model.spec.vocab))
     fail("the tokenizer has " + std::to_string(file.model.tokenizer.pieces.size()) + " ids, the embedding only " + std::to_string(file.model.spec.vocab) + " rows");
+  if (place == Place::mapping) packed->pages = std::make_shared<HugePages>(parts);
   file.packed = std::move(packed);
   return file;
 }
 
 inline EngineFile open_engine_file(const std::string& path, const AcceptModel& accept = {}) {
   const auto mapping = Mapping::open(path);
-  return open_engine_file(mapping->bytes(), mapping, path, accept);
+  return open_engine_file(mapping->bytes(), mapping, path, accept, Place::mapping);
 }
 
 }  // namespace diecast::cpu

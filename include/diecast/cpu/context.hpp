@@ -56,7 +56,12 @@ class CpuContext final : public Context {
     for (int i = 0; i < count; ++i)
       if (rows[static_cast<std::size_t>(i)].logits) asked.push_back(i);
     const Pass pass{rows, asked, logits, count <= few_rows || w_.thread_count() == 1, best};
-    w_.team.run([&](int thread) { Walk<shape>(w_, pass, thread, thread == 0 ? trace : nullptr).run(); });
+    HugePages* const pages = warm_ && w_.model->pages && !w_.model->pages->done() ? w_.model->pages.get() : nullptr;
+    warm_ = true;
+    w_.team.run([&](int thread) {
+      Walk<shape>(w_, pass, thread, thread == 0 ? trace : nullptr).run();
+      if (pages) pages->move_next();
+    });
     if (best) take_best(rows, asked);
     return asked.size();
   }
@@ -76,6 +81,7 @@ class CpuContext final : public Context {
   std::vector<float> logits_;
   std::vector<std::vector<Candidate>> best_;  // of the rows that asked
   int computed_ = 0;                          // rows of a screened head
+  bool warm_ = false;                         // the first pass is over: the first token waits for nothing else
 };
 
 }  // namespace diecast::cpu::inline DIECAST_ISA

@@ -176,8 +176,12 @@ inline void write_engine_file(const std::string& path, const Model& model, const
   if (!file) throw Error("the engine file cannot be written to " + path);
 }
 
-// Opens what write_engine_file wrote: maps it, checks that every part lies within it and has the spec's shape. `accept` may refuse the file before that.
-inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& where, const AcceptModel& accept = {}) {
+// Where an engine file's bytes are. A mapping is moved to huge pages while it is used; memory stays as its owner has it.
+enum class Place { memory, mapping };
+
+// Opens what write_engine_file wrote: checks that every part lies within it and has the spec's shape. `accept` may refuse the file before that.
+inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& where, const AcceptModel& accept = {},
+                                   Place place = Place::memory) {
   const auto fail = [&](const std::string& what) { throw Error(where + ": " + what); };
   if (bytes.size() < detail::engine_header || !is_engine_file(bytes)) fail("it does not begin as an engine file does");
   detail::EngineHeader header{};
@@ -245,13 +249,14 @@ inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared
   if (static_cast<int>(file.model.tokenizer.family) > 1) fail("its tokenizer is of the kind " + std::to_string(static_cast<int>(file.model.tokenizer.family)));
   if (file.model.tokenizer.pieces.size() > static_cast<std::size_t>(file.model.spec.vocab))
     fail("the tokenizer has " + std::to_string(file.model.tokenizer.pieces.size()) + " ids, the embedding only " + std::to_string(file.model.spec.vocab) + " rows");
+  if (place == Place::mapping) packed->pages = std::make_shared<HugePages>(parts);
   file.packed = std::move(packed);
   return file;
 }
 
 inline EngineFile open_engine_file(const std::string& path, const AcceptModel& accept = {}) {
   const auto mapping = Mapping::open(path);
-  return open_engine_file(mapping->bytes(), mapping, path, accept);
+  return open_engine_file(mapping->bytes(), mapping, path, accept, Place::mapping);
 }
 
 }  // namespace diecast::cpu

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <diecast/cpu/arena.hpp>
+#include <diecast/cpu/huge_pages.hpp>
 #include <diecast/cpu/pack.hpp>
 #include <diecast/cpu/screen.hpp>
 #include <diecast/files/decode.hpp>
@@ -98,6 +99,7 @@ struct PackedModel {
   std::vector<Format> vector_formats;  // that the vectors had in their file, in the order of each_part
   std::span<const std::byte> bytes;    // all of the parts
   std::shared_ptr<const void> owner;   // of the bytes: an arena, or the mapping of an engine file
+  std::shared_ptr<HugePages> pages{};  // of a mapping, which is moved to them as it is used
 
   bool integers() const {  // whether any product needs integer activations
     const auto whole = [](const LinearPart& part) { return part.matrix.rows > 0 && form_of(part.matrix.format).integers; };
