@@ -224,10 +224,11 @@ T* thread_memory(std::size_t size) {
 }
 
 // All tokens, sixteen after sixteen, as tiles take them.
+template <std::size_t group>
 class TokenTiles {
  public:
-  TokenTiles(const Activations& x, int tokens, int group) : group_(static_cast<std::size_t>(group)), cols_(static_cast<std::size_t>(x.cols)), wide_(x.lower != nullptr) {
-    const auto tiles = static_cast<std::size_t>((tokens + 15) / 16), blocks = cols_ / block_columns, groups = cols_ / group_;
+  TokenTiles(const Activations& x, int tokens) : cols_(static_cast<std::size_t>(x.cols)), wide_(x.lower != nullptr) {
+    const auto tiles = static_cast<std::size_t>((tokens + 15) / 16), blocks = cols_ / block_columns, groups = cols_ / group;
     integers_ = thread_memory<std::int8_t, 0>(tiles * 16 * cols_ * (wide_ ? 2 : 1));
     numbers_ = thread_memory<float, 0>(tiles * 32 * blocks);
     offsets_ = thread_memory<std::int32_t, 0>(tiles * 16 * groups);
@@ -244,7 +245,7 @@ class TokenTiles {
   }
 
   TokenTile operator[](std::size_t tile) const {
-    const std::size_t blocks = cols_ / block_columns, groups = cols_ / group_;
+    const std::size_t blocks = cols_ / block_columns, groups = cols_ / group;
     const std::int8_t* const at = integers_ + tile * 16 * cols_ * (wide_ ? 2 : 1);
     return {at, wide_ ? at + 16 * cols_ : nullptr, numbers_ + tile * 32 * blocks, offsets_ + tile * 16 * groups};
   }
@@ -252,7 +253,7 @@ class TokenTiles {
  private:
   void lay(const std::int8_t* from, std::size_t groups, std::int8_t* to) const {  // [16][cols] to [groups][16][group]
     for (std::size_t g = 0; g < groups; ++g)
-      for (std::size_t t = 0; t < 16; ++t, to += group_) std::memcpy(to, from + t * cols_ + g * group_, group_);
+      for (std::size_t t = 0; t < 16; ++t, to += group) std::memcpy(to, from + t * cols_ + g * group, group);
   }
   template <class T>
   static void turn(const T* from, std::size_t count, std::size_t stride, T* to) {  // [16][count] to [count][16 of stride]
@@ -263,7 +264,7 @@ class TokenTiles {
   std::int8_t* integers_;
   float* numbers_;
   std::int32_t* offsets_;
-  std::size_t group_, cols_;
+  std::size_t cols_;
   bool wide_;
 };
 
@@ -276,7 +277,7 @@ void product_by_tiles(const PackedMatrix& matrix, const float* bias, const Activ
   const int cols = matrix.cols;
   const std::size_t panel_bytes = form.panel_bytes(cols);
   std::uint8_t* const unpacked = thread_memory<std::uint8_t, 0>(form.bits == 8 ? 0 : together * 16 * static_cast<std::size_t>(cols));
-  const TokenTiles tiles_of(x, tokens, form.group);
+  const TokenTiles<form.group> tiles_of(x, tokens);
   const Tiles tiles(form.group);
   for (int begin = first_panel; begin < last_panel; begin += together) {
     const int end = (std::min)(begin + together, last_panel);
