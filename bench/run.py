@@ -248,6 +248,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--works", help="some works only, separated by commas: " + ", ".join(WORKS))
     parser.add_argument("--peers", default="llama_cpp,ik_llama_cpp,openvino", help="peers to measure, separated by commas; an empty list: none")
+    parser.add_argument("--few-settings", action="store_true", help="try of the peers only flash attention on and off, with all cores and repacked weights")
     parser.add_argument("--precisions", default="fast,balanced,exact")
     parser.add_argument("--output", type=Path, help="the JSON file")
     options = parser.parse_args()
@@ -256,8 +257,11 @@ def main():
     of_peer = {p: python_with(pythons, "openvino_genai" if p == "openvino" else p) for p in peers}
 
     def contestants(engine, model):
-        return [*(Ours(engine, p) for p in precisions),
-                *(OpenVino(python, model) if p == "openvino" else Llama(python, model, p) for p, python in of_peer.items())]
+        peers = [OpenVino(python, model) if p == "openvino" else Llama(python, model, p) for p, python in of_peer.items()]
+        if options.few_settings:
+            for peer in peers:
+                peer.settings = [s for s in peer.settings if s["threads"] == CPUS and s.get("repack", 1) == 1]
+        return [*(Ours(engine, p) for p in precisions), *peers]
 
     cpu = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))[1].strip()
     output = options.output or BENCH / "results" / f"{datetime.date.today()}-{re.sub('[^a-z0-9]+', '-', cpu.lower()).strip('-')}.json"
