@@ -13,6 +13,7 @@
 #include <diecast/chat/chat_template.hpp>
 #include <diecast/error.hpp>
 #include <diecast/files/model.hpp>
+#include <diecast/generate/scheduler.hpp>
 #include <diecast/generate/session.hpp>
 #include <diecast/sample/defaults.hpp>
 #include <diecast/tokens/tokenizer.hpp>
@@ -51,6 +52,9 @@ class Engine {
   SamplingOptions sampling() const { return resolve({}, model_.generation); }
 
   Session session(SessionOptions options = {}) const { return Session(backend_, tokenizer_, model_.generation.eos, options); }
+
+  // For many at once; the engine may go, what it shares stays.
+  Scheduler scheduler(SchedulerOptions options = {}) const { return Scheduler(backend_, tokenizer_, model_.generation.eos, options); }
 
   // One question, one answer.
   Answer answer(std::string_view user) const { return session().generate({.prompt = prompt(user), .sampling = sampling(), .max_tokens = resolve_max_tokens({}, model_.generation)}); }
