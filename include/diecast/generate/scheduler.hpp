@@ -5,11 +5,13 @@
 // first. Memory: a request is admitted when the cache can take its prompt; answers take a block when they need one. When none is left, the prefix
 // cache gives up what was used longest ago; then the youngest sequence goes back to the queue, to be computed again: on the reference and the CPU
 // path it goes on with the same bits. The oldest sequence always goes on, so everybody's turn comes.
+// The choices of one request are read once: they fork when the prompt is in the cache, and from then on are sequences like all others.
 #pragma once
 
 #include <algorithm>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -23,6 +25,7 @@
 #include <diecast/backend/backend.hpp>
 #include <diecast/error.hpp>
 #include <diecast/generate/generation.hpp>
+#include <diecast/generate/prefix_cache.hpp>
 #include <diecast/generate/scheduling.hpp>
 
 namespace diecast {
@@ -40,6 +43,7 @@ class Scheduler {
       throw Error("a step of " + std::to_string(options.step_tokens) + " tokens cannot serve " + std::to_string(options.running) + " sequences: at least 1 runs, and each takes a token");
     if (options.waiting < 1) throw Error("a queue of " + std::to_string(options.waiting) + " requests is impossible: one at least must be able to wait for its step");
     context_ = backend_->open(options.cache_tokens);
+    if (options.prefix_cache) prefixes_.emplace(context_->table());
   }
 
   // From any thread. Tokenizes on the caller's. Throws an Error where the request is impossible, and Refused where it comes at a bad time.
@@ -126,18 +130,28 @@ class Scheduler {
   int context_tokens() const { return context_tokens_; }
 
  private:
+  // What the choices of a request share.
+  struct Group {
+    RequestEvents events;
+    std::string salt;
+    bool reading = false;  // one of them computes the prompt for all
+  };
   struct Sequence {
-    Ticket ticket = 0;
-    std::shared_ptr<const RequestEvents> events;
+    std::shared_ptr<Group> group;
     Generation generation;
     Trace trace;
     std::optional<Trace::clock::time_point> deadline;
     bool inner_spans;
     std::vector<int> ids;  // prompt and answer: what belongs into the cache, in order
-    int handle = -1;       // in the block table, while it runs
-    bool began = false, over = false;
+    Ticket ticket = 0;
+    int handle = -1;  // in the block table, while it runs
+    PrefixCache::Place place{};
+    bool began = false, reads = false, over = false;
 
+    const RequestEvents& events() const { return group->events; }
     std::int64_t tokens() const { return generation.answer().usage.prompt_tokens + generation.room(); }
+    bool answers() const { return !generation.answer().ids.empty(); }
+    bool waits_for_another() const { return group->reading && !answers(); }
     Trace* inner() { return inner_spans ? &trace : nullptr; }
     bool older_than(const Sequence& other) const { return std::pair(ticket, generation.answer().choice) < std::pair(other.ticket, other.generation.answer().choice); }
   };
@@ -168,11 +182,11 @@ class Scheduler {
     for (const int id : prompt)
       if (id < 0 || id >= backend_->spec().vocab)
         throw Error("token id " + std::to_string(id) + " is outside the vocabulary of " + std::to_string(backend_->spec().vocab));
-    const auto events = std::make_shared<const RequestEvents>(std::move(asked.events));
+    const auto group = std::make_shared<Group>(Group{std::move(asked.events), std::move(asked.salt)});
     asked.trace.stage("queue");
     Arrivals made;
     for (int i = 0; i < asked.choices; ++i, ++asked.request.choice)
-      made.push_back(std::make_unique<Sequence>(Sequence{.events = events, .generation = {speech_, asked.request, prompt, context_tokens_}, .trace = asked.trace,
+      made.push_back(std::make_unique<Sequence>(Sequence{.group = group, .generation = {speech_, asked.request, prompt, context_tokens_}, .trace = asked.trace,
                                                          .deadline = asked.deadline, .inner_spans = asked.inner_spans, .ids = prompt}));
     return made;
   }
@@ -231,6 +245,7 @@ class Scheduler {
         if ((pending(*s) == 1) == decodes) add(*s);
     make_room();
     while (left > 0 && admit()) add(*running_.back());
+    make_room();  // admission has seen to it that the prefix cache has enough to give
   }
 
   int blocks_planned() {
@@ -238,34 +253,51 @@ class Scheduler {
     for (const Part& part : parts_) blocks += table().blocks_needed(part.sequence->handle, part.count);
     return blocks;
   }
-  // The youngest sequences go back to the queue until the others have room.
+  bool evict() { return prefixes_ && prefixes_->evict(); }
+  // The prefix cache gives up what nobody uses; then the youngest sequences go back to the queue, until the others have room.
   void make_room() {
     while (blocks_planned() > table().free_blocks()) {
+      if (evict()) continue;
       auto youngest = std::move(running_.back());
       running_.pop_back();
       std::erase_if(parts_, [&](const Part& part) { return part.sequence == youngest.get(); });
       release(*youngest);
       ++counted_.preempted;
-      if (youngest->generation.answer().ids.empty()) youngest->trace.stage("queue");
+      if (!youngest->answers()) youngest->trace.stage("queue");
       put_in_order(waiting_, std::move(youngest));
     }
   }
+
   // The oldest that waits joins, if the cache can take its prompt and a block more for each that runs: else they would throw it out again soon.
   bool admit() {
-    if (waiting_.empty() || static_cast<int>(running_.size()) >= options_.running) return false;
-    Sequence& s = *waiting_.front();
-    s.handle = table().add();
-    const int blocks = table().blocks_needed(s.handle, static_cast<int>(s.ids.size())) + static_cast<int>(running_.size());
-    if (blocks + blocks_planned() > table().free_blocks()) {
+    const auto first = std::find_if(waiting_.begin(), waiting_.end(), [](const auto& s) { return !s->waits_for_another(); });
+    if (first == waiting_.end() || static_cast<int>(running_.size()) >= options_.running) return false;
+    Sequence& s = **first;
+    join(s);
+    const int blocks = table().blocks_needed(s.handle, pending(s)) + static_cast<int>(running_.size());
+    if (blocks + blocks_planned() > table().free_blocks() + table().idle_blocks()) {
       release(s);
       return false;
     }
-    if (s.generation.answer().ids.empty()) s.trace.stage("prefill");
-    if (!s.began) counted_.prompt_tokens += s.ids.size();
-    s.began = true;
-    running_.push_back(std::move(waiting_.front()));
-    waiting_.erase(waiting_.begin());
+    begin(s);
+    running_.push_back(std::move(*first));
+    waiting_.erase(first);
     return true;
+  }
+  void join(Sequence& s) {
+    s.handle = table().add();
+    if (prefixes_) s.place = prefixes_->join(s.handle, s.group->salt, s.ids);
+  }
+  void begin(Sequence& s) {
+    if (s.answers()) return;  // it goes on where it was
+    s.group->reading = s.reads = true;
+    for (const auto& other : waiting_)
+      if (other->group == s.group && !other->answers()) other->trace.stage("prefill");
+    if (std::exchange(s.began, true)) return;
+    const int cached = table().length(s.handle);
+    s.generation.cached(cached);
+    counted_.prompt_tokens += s.ids.size();
+    counted_.cached_tokens += static_cast<std::uint64_t>(cached);
   }
   static void put_in_order(Arrivals& among, std::unique_ptr<Sequence> s) {
     const auto place = std::find_if(among.begin(), among.end(), [&](const auto& other) { return s->older_than(*other); });
@@ -274,6 +306,8 @@ class Scheduler {
   void release(Sequence& s) {
     if (s.handle >= 0) table().remove(s.handle);
     s.handle = -1;
+    s.place = {};
+    if (std::exchange(s.reads, false)) s.group->reading = false;
   }
 
   // Runs the plan. Where the backend throws, each part is tried alone, so that only those end whose fault it is.
@@ -310,19 +344,46 @@ class Scheduler {
     drop_cancelled();
     int row = 0;
     for (const Part& part : parts) {
+      Sequence& s = *part.sequence;
+      const bool over = s.over;
+      if (!over && prefixes_) prefixes_->extend(s.place, s.handle, s.ids);
       if (!part.asks()) continue;
       const auto of = logits.row(row++);
-      if (!part.sequence->over) choose(*part.sequence, of);
+      if (over) continue;
+      const std::vector<Sequence*> forks = s.reads ? forked(s) : std::vector<Sequence*>();
+      choose(s, of);
+      for (Sequence* fork : forks) choose(*fork, of);
     }
+  }
+  // The other choices of a request whose prompt was just read, as far as there is room; the rest joins from the queue.
+  std::vector<Sequence*> forked(Sequence& original) {
+    original.reads = original.group->reading = false;
+    std::vector<Sequence*> forks;
+    for (auto& s : waiting_) {
+      if (s->over || s->group != original.group || s->answers()) continue;
+      const bool room = static_cast<int>(running_.size()) < options_.running && context_->block_bytes() > 0 && (table().free_blocks() > 0 || evict());
+      if (!room) {
+        s->trace.stage("queue");
+        continue;
+      }
+      s->handle = context_->fork(original.handle);
+      s->place = original.place;
+      s->began = true;
+      s->generation.cached(original.generation.answer().usage.cached_tokens);  // each choice says what the request's prompt cost
+      forks.push_back(s.get());
+      put_in_order(running_, std::move(s));
+    }
+    std::erase(waiting_, nullptr);
+    return forks;
   }
   void choose(Sequence& s, std::span<const float> logits) {
     try {
       const Piece piece = s.generation.next(logits, s.trace, s.inner());
       s.ids.push_back(piece.id);
       ++counted_.completion_tokens;
-      if (piece.index == 0 && s.events->first) s.events->first(time_to_first_token(s.trace));
-      if (s.events->piece) s.events->piece(piece);
-      s.generation.delivered(s.trace, static_cast<bool>(s.events->piece));
+      if (piece.index == 0 && s.events().first) s.events().first(time_to_first_token(s.trace));
+      if (s.events().piece) s.events().piece(piece);
+      s.generation.delivered(s.trace, static_cast<bool>(s.events().piece));
       if (s.generation.ended()) end(s);
     } catch (...) {
       fail(s, current_error());
@@ -352,7 +413,7 @@ class Scheduler {
     ++(reason == FinishReason::cancelled ? counted_.cancelled : reason == FinishReason::deadline ? counted_.late : counted_.finished);
     Answer answer = s.generation.finish(s.trace, reason);
     try {
-      if (s.events->finished) s.events->finished(std::move(answer), s.trace);
+      if (s.events().finished) s.events().finished(std::move(answer), s.trace);
     } catch (...) {  // nobody is left to tell
     }
   }
@@ -361,7 +422,7 @@ class Scheduler {
     ++counted_.failed;
     s.trace.end_stage();
     try {
-      if (s.events->failed) s.events->failed(error, s.generation.answer().choice);
+      if (s.events().failed) s.events().failed(error, s.generation.answer().choice);
     } catch (...) {  // as above
     }
   }
@@ -377,6 +438,7 @@ class Scheduler {
     stats_.rows = static_cast<int>(rows_.size());
     stats_.blocks = table().blocks();
     stats_.blocks_free = table().free_blocks();
+    stats_.blocks_cached = table().idle_blocks();
     return !waiting_.empty() || !running_.empty() || !arrived_.empty();
   }
 
@@ -395,6 +457,7 @@ class Scheduler {
   SchedulerStats stats_;
 
   std::unique_ptr<Context> context_;  // from here on: of the thread that steps
+  std::optional<PrefixCache> prefixes_;
   Arrivals waiting_, running_;        // the oldest first
   std::vector<Part> parts_;
   std::vector<Row> rows_;
