@@ -66,6 +66,7 @@ class Model final : public Backend {
   std::function<void()> before_forward{};  // may throw or cancel
   std::function<void()> during_forward{};  // the same, when the rows are already in the cache
   bool copies_blocks = true;
+  std::string layout = "scripted";
   mutable std::atomic<int> forwards{0}, rows_run{0}, highest_position{-1};
 
  private:
@@ -101,7 +102,7 @@ class Model final : public Backend {
     std::size_t block_bytes() const override { return model_.copies_blocks ? BlockTable::block_tokens * sizeof(int) : 0; }
     void read_block(int block, std::span<std::byte> to) const override { std::memcpy(to.data(), ids_.data() + block * BlockTable::block_tokens, block_bytes()); }
     void write_block(int block, std::span<const std::byte> from) override { std::memcpy(ids_.data() + block * BlockTable::block_tokens, from.data(), block_bytes()); }
-    std::string block_layout() const override { return "scripted"; }
+    std::string block_layout() const override { return model_.layout; }
 
    private:
     const Model& model_;

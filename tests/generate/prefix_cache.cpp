@@ -1,18 +1,13 @@
 // What is shared between requests: beginnings that are known, and the prompt of several choices. The answers are those without.
 #include <catch2/catch.hpp>
 
-#include "company.hpp"
+#include "scripted_company.hpp"
 
 using namespace diecast;
 using namespace diecast::testing;
 
 namespace {
 
-std::vector<int> prompt_of(int length, int seed) {
-  std::vector<int> ids;
-  for (int i = 0; i < length; ++i) ids.push_back(2 + (seed * 7 + i * i + 3 * i) % (vocab - 2));
-  return ids;
-}
 Request request_of(std::vector<int> prompt, int max_tokens = 6) {
   return {.prompt = std::move(prompt), .sampling = {.temperature = 1, .seed = 9}, .max_tokens = max_tokens, .logprobs = 3};
 }

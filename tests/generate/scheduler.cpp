@@ -5,18 +5,13 @@
 #include <stdexcept>
 #include <thread>
 
-#include "company.hpp"
+#include "scripted_company.hpp"
 
 using namespace diecast;
 using namespace diecast::testing;
 
 namespace {
 
-std::vector<int> prompt_of(int length, int seed) {
-  std::vector<int> ids;
-  for (int i = 0; i < length; ++i) ids.push_back(2 + (seed * 7 + i * i + 3 * i) % (vocab - 2));
-  return ids;
-}
 Request request_of(int i) {
   return {.prompt = prompt_of(1 + i * 13 % 70, i),
           .sampling = {.temperature = i % 3 == 0 ? 0.0 : 1.0, .seed = static_cast<std::uint64_t>(i)},
