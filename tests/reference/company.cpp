@@ -19,7 +19,7 @@ TEST_CASE("P5, V5: answers are the same alone and in any company, on odd specs")
   }
 }
 
-TEST_CASE("P5, V5: answers are the same alone and in any company, with a trained model") {
+TEST_CASE("P5, V5: answers are the same alone and in any company, with a trained model", "[slow]") {
   const Model model = open_model(std::string(DIECAST_SOURCE_DIR) + "/models/tiny-shakespeare");
   testing::check_company(std::make_shared<const Reference<float>>(model.spec, model.weights, 2), make_tokenizer(model.tokenizer));
 }
