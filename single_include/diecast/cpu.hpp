@@ -675,12 +675,15 @@ class Arena {
 
 namespace diecast::cpu {
 
-// How keys and values are kept. f16 has three more bits than bf16, bf16 the range of a float.
-enum class CacheType { f16, bf16, f32 };
+// How keys and values are kept. f16 has three more bits than bf16, bf16 the range of a float; what is too great for f16 becomes its greatest. q8 has 8 bits
+// and a float for each head and position: a little over half of the memory.
+enum class CacheType { f16, bf16, f32, q8 };
 
-constexpr std::string_view cache_type_name(CacheType type) { return type == CacheType::f16 ? "f16" : type == CacheType::bf16 ? "bf16" : "f32"; }
+constexpr std::string_view cache_type_name(CacheType type) {
+  return type == CacheType::f16 ? "f16" : type == CacheType::bf16 ? "bf16" : type == CacheType::f32 ? "f32" : "q8";
+}
 constexpr std::optional<CacheType> cache_type_of(std::string_view name) {
-  for (const CacheType type : {CacheType::f16, CacheType::bf16, CacheType::f32})
+  for (const CacheType type : {CacheType::f16, CacheType::bf16, CacheType::f32, CacheType::q8})
     if (name == cache_type_name(type)) return type;
   return {};
 }
@@ -706,21 +709,28 @@ struct Options {
   int threads = 1;
   CacheType cache = CacheType::f16;
   Precision precision = Precision::exact;
+  bool screen = true;  // where the head has a screen and only the best are asked for; changes no result
 };
 
-// Bytes of keys and values for a context of this many tokens; values are padded to 16 a head.
+// Bytes of the keys and values of one head in a block of 16 positions; values are padded to 16.
+constexpr std::size_t cache_block_bytes(int head_dim, CacheType type) {
+  const auto numbers = static_cast<std::size_t>(16 * (head_dim + (head_dim + 15) / 16 * 16));
+  if (type == CacheType::q8) return numbers + 2 * 16 * sizeof(float);
+  return numbers * (type == CacheType::f32 ? 4 : 2);
+}
+
+// Bytes of keys and values for a context of this many tokens.
 constexpr std::size_t cache_bytes(const Spec& spec, int tokens, CacheType type) {
   const auto blocks = static_cast<std::size_t>((tokens + BlockTable::block_tokens - 1) / BlockTable::block_tokens);
-  const auto columns = static_cast<std::size_t>(spec.attention.head_dim + (spec.attention.head_dim + 15) / 16 * 16);
-  return blocks * BlockTable::block_tokens * columns * static_cast<std::size_t>(spec.attention.kv_heads) * static_cast<std::size_t>(spec.layers) *
-         (type == CacheType::f32 ? 4 : 2);
+  return blocks * cache_block_bytes(spec.attention.head_dim, type) * static_cast<std::size_t>(spec.attention.kv_heads) * static_cast<std::size_t>(spec.layers);
 }
 
 }  // namespace diecast::cpu
 
 // ---- diecast/cpu/cache.hpp
 // Keys and values of all layers, in the blocks of the context's table. Within a block of 16 positions the keys of a head stand side by side,
-// [head_dim][16], so that sixteen scores are computed at once; the values stand one after another, [16][head_dim padded to 16].
+// [head_dim][16], so that sixteen scores are computed at once; the values stand one after another, [16][head_dim padded to 16]. Eight bits are followed by
+// what they are multiplied by: a float for each position's key, and one for its value.
 
 #ifdef DIECAST_ISA
 #error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
@@ -745,10 +755,12 @@ namespace diecast::cpu::inline DIECAST_ISA {
 
 template <CacheType type>
 struct Cached {
+  static constexpr bool scaled = false;
   using Element = std::uint16_t;
   static void put(Element* at, Floats x) {
     if constexpr (type == CacheType::f16) {
-      store_halfs(at, x);
+      constexpr float most = 65504;  // an infinity times a zero would be no number; NaN stays one
+      store_halfs(at, smaller(broadcast(most), larger(broadcast(-most), x)));
     } else {
       float values[lanes];
       store(values, x);
@@ -762,10 +774,35 @@ struct Cached {
 };
 template <>
 struct Cached<CacheType::f32> {
+  static constexpr bool scaled = false;
   using Element = float;
   static void put(float* at, Floats x) { store(at, x); }
   static Floats get(const float* at) { return load(at); }
 };
+template <>
+struct Cached<CacheType::q8> {
+  static constexpr bool scaled = true;
+  using Element = std::int8_t;
+  static void put(std::int8_t* at, Floats x) { store_bytes(at, round_to_ints(x)); }
+  static Floats get(const std::int8_t* at) { return to_floats(load_signed_bytes(at)); }
+};
+
+// The scales of a block's keys, and behind them those of its values.
+template <CacheType type>
+const float* scales_of(const typename Cached<type>::Element* block, int head_dim, int width) {
+  return reinterpret_cast<const float*>(block + 16 * (head_dim + width));
+}
+
+// What 8 bits of these numbers are multiplied by; NaN where one of them is not finite, so that it is not lost.
+inline float scale_of(const float* values, int count) {
+  Floats most = broadcast(0.0F), wrong = broadcast(0.0F);
+  for (int i = 0; i < count; i += lanes) {
+    const Floats x = load_tail(values + i, count - i);
+    most = larger(most, abs(x));
+    wrong = fma(x, broadcast(0.0F), wrong);
+  }
+  return greatest(most) / 127 + sum(wrong);
+}
 
 class KvCache {
  public:
@@ -781,19 +818,34 @@ class KvCache {
   template <CacheType type>
   typename Cached<type>::Element* block(int layer, int head, std::size_t block) const {
     const std::size_t at = (static_cast<std::size_t>(layer) * kv_heads_ + static_cast<std::size_t>(head)) * blocks_ + block;
-    return reinterpret_cast<typename Cached<type>::Element*>(memory_.data()) + at * 16 * (head_dim_ + width_);
+    return reinterpret_cast<typename Cached<type>::Element*>(memory_.data() + at * cache_block_bytes(static_cast<int>(head_dim_), type));
   }
 
   template <CacheType type>
   void append(int layer, int head, std::size_t slot, const float* key, const float* value) const {
     const auto size = static_cast<int>(head_dim_);
-    auto* const keys = block<type>(layer, head, slot / 16) + slot % 16;
-    auto* const values = block<type>(layer, head, slot / 16) + 16 * head_dim_ + slot % 16 * width_;
+    auto* const at = block<type>(layer, head, slot / 16);
+    auto* const keys = at + slot % 16;
+    auto* const values = at + 16 * head_dim_ + slot % 16 * width_;
+    Floats key_factor = broadcast(1.0F), value_factor = key_factor;
+    if constexpr (Cached<type>::scaled) {
+      auto* const scales = const_cast<float*>(scales_of<type>(at, size, static_cast<int>(width_))) + slot % 16;
+      scales[0] = scale_of(key, size);
+      scales[16] = scale_of(value, size);
+      const auto inverse = [](float scale) { return broadcast(scale > 1e-35F ? 1 / scale : 0.0F); };
+      key_factor = inverse(scales[0]);
+      value_factor = inverse(scales[16]);
+    }
     for (int i = 0; i < size; i += lanes) {
+      Floats k = load_tail(key + i, size - i), v = load_tail(value + i, size - i);
+      if constexpr (Cached<type>::scaled) {
+        k = k * key_factor;
+        v = v * value_factor;
+      }
       typename Cached<type>::Element sixteen[lanes];
-      Cached<type>::put(sixteen, load_tail(key + i, size - i));
+      Cached<type>::put(sixteen, k);
       for (int j = 0; j < lanes && i + j < size; ++j) keys[16 * (i + j)] = sixteen[j];
-      Cached<type>::put(values + i, load_tail(value + i, size - i));
+      Cached<type>::put(values + i, v);
     }
   }
 
@@ -808,6 +860,7 @@ auto with_cache(CacheType type, const Visitor& visit) {
   switch (type) {
     case CacheType::f16: return visit.template operator()<CacheType::f16>();
     case CacheType::bf16: return visit.template operator()<CacheType::bf16>();
+    case CacheType::q8: return visit.template operator()<CacheType::q8>();
     default: return visit.template operator()<CacheType::f32>();
   }
 }
@@ -974,6 +1027,12 @@ template <CacheType type, std::size_t Queries, class Block>
         unrolled<Panels>([&](auto p) { sums[q][p] = fma(number, key[p], sums[q][p]); });
       });
     }
+    if constexpr (Cached<type>::scaled) {
+      unrolled<Panels>([&](auto p) {
+        const Floats scales = load(scales_of<type>(keys[p], head_dim, round_up(head_dim, lanes)));
+        unrolled<Queries>([&](auto q) { sums[q][p] = sums[q][p] * scales; });
+      });
+    }
     unrolled<Queries>([&](auto q) { unrolled<Panels>([&](auto p) { store(scores + q * stride + 16 * (static_cast<std::size_t>(panel) + p), sums[q][p]); }); });
   };
   int panel = first;
@@ -993,7 +1052,9 @@ template <CacheType type, std::size_t Queries, class Block>
       Floats value[Vectors];
       unrolled<Vectors>([&](auto v) { value[v] = Cached<type>::get(values + 16 * v); });
       unrolled<Queries>([&](auto q) {
-        const Floats weight = broadcast(weights[q * stride + static_cast<std::size_t>(position)]);
+        float one = weights[q * stride + static_cast<std::size_t>(position)];
+        if constexpr (Cached<type>::scaled) one *= scales_of<type>(block(position / 16), head_dim, width)[16 + position % 16];
+        const Floats weight = broadcast(one);
         unrolled<Vectors>([&](auto v) { sums[q][v] = fma(weight, value[v], sums[q][v]); });
       });
     }
@@ -1067,62 +1128,6 @@ void attend_chunk(int chunk, const Query* queries, std::size_t count, int run_ti
 }
 
 inline bool sees(const Query& query, int chunk) { return query.first < (chunk + 1) * chunk_positions && query.last > chunk * chunk_positions; }
-
-}  // namespace diecast::cpu::inline DIECAST_ISA
-
-#undef DIECAST_ISA
-
-// ---- diecast/cpu/norm.hpp
-// RMSNorm and LayerNorm of one row. The sums take sixteen lanes side by side and are put together in one order.
-
-#ifdef DIECAST_ISA
-#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
-#endif
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
-#define DIECAST_ISA avx512_with_amx
-#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
-#define DIECAST_ISA avx512
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
-#define DIECAST_ISA avx2_with_avx512f
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
-#define DIECAST_ISA avx2
-#elif defined(__AVX__)
-#define DIECAST_ISA portable_with_avx
-#elif defined(__SSE4_1__)
-#define DIECAST_ISA portable_with_sse4
-#else
-#define DIECAST_ISA portable
-#endif
-
-namespace diecast::cpu::inline DIECAST_ISA {
-
-// y may be x. What lies behind `size` is not written.
-inline void rms_norm(const float* x, const float* weight, float epsilon, int size, float* y) {
-  Floats squares = broadcast(0.0F);
-  for (int i = 0; i < size; i += lanes) {
-    const Floats a = load_tail(x + i, size - i);
-    squares = fma(a, a, squares);
-  }
-  const Floats scale = broadcast(1.0F / std::sqrt(sum(squares) / static_cast<float>(size) + epsilon));
-  for (int i = 0; i < size; i += lanes) store_tail(y + i, load_tail(x + i, size - i) * scale * load_tail(weight + i, size - i), size - i);
-}
-
-// bias may be null.
-inline void layer_norm(const float* x, const float* weight, const float* bias, float epsilon, int size, float* y) {
-  Floats total = broadcast(0.0F);
-  for (int i = 0; i < size; i += lanes) total = total + load_tail(x + i, size - i);
-  const Floats mean = broadcast(sum(total) / static_cast<float>(size));
-  Floats squares = broadcast(0.0F);
-  for (int i = 0; i < size; i += lanes) {
-    const Floats a = within(0, size - i < lanes ? size - i : lanes, load_tail(x + i, size - i) - mean, broadcast(0.0F));
-    squares = fma(a, a, squares);
-  }
-  const Floats scale = broadcast(1.0F / std::sqrt(sum(squares) / static_cast<float>(size) + epsilon));
-  for (int i = 0; i < size; i += lanes) {
-    const Floats a = (load_tail(x + i, size - i) - mean) * scale * load_tail(weight + i, size - i);
-    store_tail(y + i, bias ? a + load_tail(bias + i, size - i) : a, size - i);
-  }
-}
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
 
@@ -1359,168 +1364,6 @@ inline void unpack_row(const PackedMatrix& matrix, int row, float* out) {  // [c
 
 }  // namespace diecast::cpu
 
-// ---- diecast/cpu/parts.hpp
-// A model's numbers as the CPU path reads them: packed matrices and float vectors, all in one arena, in the order in which a token meets them.
-
-#include <thread>
-
-namespace diecast::cpu {
-
-struct NormPart {
-  const float* weight{};  // null: there is no such norm
-  const float* bias{};
-};
-struct LinearPart {
-  PackedMatrix matrix;
-  const float* bias{};  // [rows padded to 16], or null
-};
-struct LayerParts {
-  NormPart attention_norm, mlp_norm, after_attention, after_mlp;
-  const float* q_norm{};
-  const float* k_norm{};
-  LinearPart q, k, v, output, gate, up, down;
-};
-struct Parts {
-  std::vector<LayerParts> layers;
-  NormPart final_norm;
-  PackedMatrix position;   // rows 0: none
-  PackedMatrix embedding;  // the head, too, where it is tied
-  LinearPart head;
-};
-
-namespace detail {
-
-// Calls matrix(tensor, part) and vector(tensor, part) for everything, in order.
-template <class Matrix, class Vector>
-void each_part(const Weights& weights, Parts& parts, const Matrix& matrix, const Vector& vector) {
-  const auto norm = [&](const NormWeights& from, NormPart& to) {
-    vector(from.weight, to.weight);
-    if (from.bias) vector(*from.bias, to.bias);
-  };
-  const auto optional_norm = [&](const std::optional<NormWeights>& from, NormPart& to) {
-    if (from) norm(*from, to);
-  };
-  const auto optional_vector = [&](const std::optional<Tensor>& from, const float*& to) {
-    if (from) vector(*from, to);
-  };
-  const auto linear = [&](const LinearWeights& from, LinearPart& to) {
-    optional_vector(from.bias, to.bias);
-    matrix(from.weight, to.matrix);
-  };
-  parts.layers.resize(weights.layers.size());
-  for (std::size_t i = 0; i < weights.layers.size(); ++i) {
-    const LayerWeights& from = weights.layers[i];
-    LayerParts& to = parts.layers[i];
-    optional_norm(from.attention_norm, to.attention_norm);
-    optional_vector(from.q_norm, to.q_norm);
-    optional_vector(from.k_norm, to.k_norm);
-    optional_norm(from.after_attention, to.after_attention);
-    optional_norm(from.mlp_norm, to.mlp_norm);
-    optional_norm(from.after_mlp, to.after_mlp);
-    linear(from.q, to.q);
-    linear(from.k, to.k);
-    linear(from.v, to.v);
-    linear(from.output, to.output);
-    if (from.gate) linear(*from.gate, to.gate);
-    linear(from.up, to.up);
-    linear(from.down, to.down);
-  }
-  norm(weights.final_norm, parts.final_norm);
-  optional_vector(weights.head_bias, parts.head.bias);
-  matrix(weights.embedding, parts.embedding);
-  if (weights.head) matrix(*weights.head, parts.head.matrix);
-  else parts.head.matrix = parts.embedding;
-  if (weights.position) matrix(*weights.position, parts.position);
-}
-
-inline PackedMatrix shape_of(const Tensor& tensor) { return {tensor.format, static_cast<int>(tensor.rows), static_cast<int>(tensor.cols), nullptr}; }
-inline std::size_t vector_bytes(const Tensor& tensor) { return (static_cast<std::size_t>(tensor.cols) + 15) / 16 * 64; }
-
-}  // namespace detail
-
-struct PackedModel {
-  Spec spec{};
-  Parts parts;
-  std::vector<Format> vector_formats;  // that the vectors had in their file, in the order of each_part
-  std::span<const std::byte> bytes;    // all of the parts
-  std::shared_ptr<const void> owner;   // of the bytes: an arena, or the mapping of an engine file
-
-  bool integers() const {  // whether any product needs integer activations
-    const auto whole = [](const LinearPart& part) { return part.matrix.rows > 0 && form_of(part.matrix.format).integers; };
-    for (const LayerParts& l : parts.layers)
-      if (whole(l.q) || whole(l.k) || whole(l.v) || whole(l.output) || whole(l.gate) || whole(l.up) || whole(l.down)) return true;
-    return whole(parts.head);
-  }
-};
-
-// What pack() will take.
-inline std::size_t packed_bytes(const Weights& weights) {
-  std::size_t bytes = 0;
-  const auto add = [&](std::size_t one) { bytes += (one + 63) / 64 * 64; };
-  Parts parts;
-  detail::each_part(
-      weights, parts, [&](const Tensor& tensor, PackedMatrix&) { add(detail::shape_of(tensor).bytes()); },
-      [&](const Tensor& tensor, const float*&) { add(detail::vector_bytes(tensor)); });
-  return bytes;
-}
-
-// The arena is computed, allocated and filled, its panels by several threads.
-inline PackedModel pack(const Spec& spec, const Weights& weights, int threads) {
-  check_file(spec);
-  PackedModel model;
-  model.spec = spec;
-  struct Job {
-    const Tensor* tensor;
-    std::size_t at;
-    bool vector;
-  };
-  std::vector<Job> jobs;
-  std::size_t end = 0;
-  const auto place = [&](const Tensor& tensor, std::size_t bytes, bool vector) {
-    jobs.push_back({&tensor, end, vector});
-    end += (bytes + 63) / 64 * 64;
-    return jobs.back().at;
-  };
-  detail::each_part(
-      weights, model.parts,
-      [&](const Tensor& tensor, PackedMatrix& part) {
-        part = detail::shape_of(tensor);
-        place(tensor, part.bytes(), false);
-      },
-      [&](const Tensor& tensor, const float*&) {
-        model.vector_formats.push_back(tensor.format);
-        place(tensor, detail::vector_bytes(tensor), true);
-      });
-  const auto arena = std::make_shared<const Arena>(end);
-  model.bytes = {arena->data(), end};
-  model.owner = arena;
-  std::size_t next = 0;
-  detail::each_part(
-      weights, model.parts, [&](const Tensor&, PackedMatrix& part) { part.data = arena->data() + jobs[next++].at; },
-      [&](const Tensor&, const float*& part) { part = reinterpret_cast<const float*>(arena->data() + jobs[next++].at); });
-
-  const auto fill = [&](int thread) {
-    for (const Job& job : jobs) {
-      std::byte* const to = arena->data() + job.at;
-      if (job.vector) {
-        if (thread == 0) decode_tensor(*job.tensor, {reinterpret_cast<float*>(to), static_cast<std::size_t>(job.tensor->cols)});
-        continue;
-      }
-      const PackedMatrix shape = detail::shape_of(*job.tensor);
-      const int first = shape.panels() * thread / threads, last = shape.panels() * (thread + 1) / threads;
-      pack_panels(*job.tensor, first, last, to + static_cast<std::size_t>(first) * shape.panel_bytes());
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (int thread = 1; thread < threads; ++thread) helpers.emplace_back([&fill, thread] { fill(thread); });
-    fill(0);
-  }
-  return model;
-}
-
-}  // namespace diecast::cpu
-
 // ---- diecast/cpu/quantise.hpp
 // Activations as the integer products take them: 32 neighbours share a scale. Narrow ones have 8 bits, the greatest becomes 127. Wide ones have 15,
 // the greatest becomes 16,256 = 127 * 128, and they lie in two planes: 128 times the upper byte, and the lower one. With each block go the sums of
@@ -1560,6 +1403,11 @@ struct Activations {
 
   int stride() const { return round_up(cols, lanes); }
   int blocks() const { return cols / block_columns; }
+  Activations from(int row) const {  // this row and those behind it
+    const auto r = static_cast<std::size_t>(row), at = r * static_cast<std::size_t>(cols), in_blocks = r * static_cast<std::size_t>(blocks());
+    return {values + r * static_cast<std::size_t>(stride()), integers + at, lower ? lower + at : nullptr, scales + in_blocks, sums + in_blocks, offsets + in_blocks,
+            offsets16 + 2 * in_blocks, cols};
+  }
 };
 
 namespace detail {
@@ -1657,7 +1505,7 @@ inline bool tiles_ready() {
   return ready;
 }
 
-// The tiles of this thread while it multiplies. 0 and 1: tokens' bytes, [16][columns]; 2: weights, [columns / 4][64]; 4 to 7: sums, [16][16].
+// The tiles of this thread while it multiplies. 0 and 1: tokens' bytes, [16][columns]; 2 and 3: weights, [columns / 4][64]; 4 to 7: sums, [16][16].
 class Tiles {
  public:
   explicit Tiles(int columns) {
@@ -1673,6 +1521,7 @@ class Tiles {
     set(0, 16, columns);
     set(1, 16, columns);
     set(2, columns / 4, 64);
+    set(3, columns / 4, 64);
     for (int tile = 4; tile < 8; ++tile) set(tile, 16, 64);
     asm volatile("" : : "r"(&config) : "memory");  // g++ 12 believes that only eight bytes are read, and may leave out what is written behind them
     _tile_loadconfig(&config);
@@ -1682,34 +1531,38 @@ class Tiles {
   ~Tiles() { _tile_release(); }
 };
 
-// sums = tokens x weights for one group of columns. Two sets of tiles alternate, so that one product's sums are written while the next is computed.
-template <int set>
-void multiply_tiles(const std::int8_t* tokens, std::size_t stride, const std::uint8_t* weights, std::int32_t* sums) {
+// Two products at a time, each of one group of columns, begun here and fetched later: a product takes some fifty cycles until its sums can be stored, in
+// which the sums of the two before are turned into floats. So there are two sets of tiles. A CPU whose other thread is busy has few tiles to rename to:
+// weights that both products take are loaded once.
+template <int set, bool same_weights>
+void begin_tiles(const std::int8_t* tokens, const std::uint8_t* weights, const std::int8_t* other_tokens, const std::uint8_t* other_weights, std::size_t stride) {
   _tile_loadd(2, weights, 64);
+  _tile_loadd(0, tokens, stride);
+  if constexpr (!same_weights) _tile_loadd(3, other_weights, 64);
+  _tile_loadd(1, other_tokens, stride);
   if constexpr (set == 0) {
     _tile_zero(4);
-    _tile_loadd(0, tokens, stride);
     _tile_dpbsud(4, 0, 2);
-    _tile_stored(4, sums, 64);
-  } else {
     _tile_zero(5);
-    _tile_loadd(1, tokens, stride);
-    _tile_dpbsud(5, 1, 2);
-    _tile_stored(5, sums, 64);
+    if constexpr (same_weights) _tile_dpbsud(5, 1, 2);
+    else _tile_dpbsud(5, 1, 3);
+  } else {
+    _tile_zero(6);
+    _tile_dpbsud(6, 0, 2);
+    _tile_zero(7);
+    if constexpr (same_weights) _tile_dpbsud(7, 1, 2);
+    else _tile_dpbsud(7, 1, 3);
   }
 }
-// Both planes of wide tokens with the same weights.
-inline void multiply_wide_tiles(const std::int8_t* upper, const std::int8_t* lower, std::size_t stride, const std::uint8_t* weights, std::int32_t* upper_sums,
-                                std::int32_t* lower_sums) {
-  _tile_loadd(2, weights, 64);
-  _tile_zero(6);
-  _tile_loadd(0, upper, stride);
-  _tile_dpbsud(6, 0, 2);
-  _tile_zero(7);
-  _tile_loadd(1, lower, stride);
-  _tile_dpbsud(7, 1, 2);
-  _tile_stored(6, upper_sums, 64);
-  _tile_stored(7, lower_sums, 64);
+template <int set>
+void store_tiles(std::int32_t* sums, std::int32_t* other_sums) {
+  if constexpr (set == 0) {
+    _tile_stored(4, sums, 64);
+    _tile_stored(5, other_sums, 64);
+  } else {
+    _tile_stored(6, sums, 64);
+    _tile_stored(7, other_sums, 64);
+  }
 }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
@@ -1871,84 +1724,132 @@ template <Format format>
   }
 }
 
-// integer_panel for sixteen tokens, by tiles. unpacked: the panel's integers as bytes; integers, lower: the tokens', one [16][group] after another.
-template <Format format, bool wide>
-[[gnu::flatten]] void tile_panel(const std::byte* panel, const std::uint8_t* unpacked, const std::int8_t* integers, const std::int8_t* lower, const Activations& x,
-                                 int first, Floats (&out)[16]) {
-  constexpr Form form = form_of(format);
-  constexpr std::size_t groups = 32 / form.group;
-  const int cols = x.cols, blocks = cols / block_columns;
-  const std::byte* const scales = panel + form.weight_bytes(cols);
-  const auto from = static_cast<std::size_t>(first), a_row = static_cast<std::size_t>(blocks);
-  const float* const token_scales = x.scales + from * a_row;
-  const float* const token_sums = x.sums + from * a_row;
-  const std::int32_t* const offsets = (form.group == 16 ? x.offsets16 : x.offsets) + from * a_row * groups;
-  alignas(64) std::int32_t sums[2][2][16 * 16];  // of every other group; of wide tokens the upper and the lower plane's
-  const auto multiply = [&](std::size_t b, auto group, auto set) {
-    const std::size_t at = 16 * (b * block_columns + group * form.group);
-    if constexpr (wide) multiply_wide_tiles(integers + at, lower + at, form.group, unpacked + at, sums[set][0], sums[set][1]);
-    else multiply_tiles<static_cast<int>(set())>(integers + at, form.group, unpacked + at, sums[set][0]);
-  };
-  Floats f[16];
-  for (Floats& one : f) one = broadcast(0.0F);
-  const auto finish = [&](std::size_t b, auto set) {
-    const BlockScale<form> of(scales, static_cast<int>(b));
-    unrolled<groups>([&](auto group) {
-      constexpr std::size_t from_set = groups == 1 ? set() : group();
-#pragma GCC unroll 16
-      for (std::size_t t = 0; t < 16; ++t) {
-        Ints acc = load_ints(sums[from_set][0] + 16 * t);
-        if constexpr (wide) acc = shift_left<7>(acc) + load_ints(sums[from_set][1] + 16 * t);
-        if constexpr (form.zero != 0) acc = acc + shift_right<shift_of(form.zero)>(broadcast_int(offsets[(t * a_row + b) * groups + group]));
-        f[t] = fma(of.scale[group] * broadcast(token_scales[t * a_row + b]), to_floats(acc), f[t]);
-      }
-    });
-    if constexpr (form.minimum) {
-#pragma GCC unroll 16
-      for (std::size_t t = 0; t < 16; ++t) f[t] = fma(of.minimum, broadcast(token_sums[t * a_row + b]), f[t]);
-    }
-  };
-  using Even = std::integral_constant<std::size_t, 0>;
-  using Odd = std::integral_constant<std::size_t, 1>;
-  std::size_t b = 0;
-  if constexpr (groups == 1) {
-    for (; b + 2 <= a_row; b += 2) {
-      multiply(b, Even(), Even());
-      multiply(b + 1, Even(), Odd());
-      finish(b, Even());
-      finish(b + 1, Odd());
-    }
-    if (b < a_row) {
-      multiply(b, Even(), Even());
-      finish(b, Even());
-    }
+// Sixteen tokens as tiles take them: their integers [group][16][columns of a group], and the numbers of a block or a group side by side.
+struct TokenTile {
+  const std::int8_t* integers;   // of wide ones the upper plane
+  const std::int8_t* lower;      // null: narrow
+  const float* numbers;          // [block][2][16] scales, then sums
+  const std::int32_t* offsets;   // [group][16]
+};
+
+// Begins a step's two products: two groups of narrow tokens, or both planes of one group of wide ones.
+template <std::size_t columns, bool wide, int set>
+[[gnu::always_inline]] inline void begin_step(const TokenTile& x, const std::uint8_t* unpacked, std::size_t step, std::size_t groups) {
+  const std::size_t at = 16 * columns * (wide ? 1 : 2) * step;
+  if constexpr (wide) {
+    begin_tiles<set, true>(x.integers + at, unpacked + at, x.lower + at, unpacked + at, columns);
   } else {
-    for (; b < a_row; ++b) {
-      multiply(b, Even(), Even());
-      multiply(b, Odd(), Odd());
-      finish(b, Even());
+    const std::size_t other = 2 * step + 1 < groups ? at + 16 * columns : at;  // an odd last one: nobody reads its neighbour's sums
+    begin_tiles<set, false>(x.integers + at, unpacked + at, x.integers + other, unpacked + other, columns);
+  }
+}
+
+// Adds a group's sums, scaled, to sixteen tokens' outputs.
+template <Form form, bool wide>
+[[gnu::always_inline]] inline void add_group(const std::byte* scales, const TokenTile& x, std::size_t group, const std::int32_t* sums, const std::int32_t* lower, Floats (&f)[16]) {
+  constexpr std::size_t in_block = 32 / form.group;
+  const std::size_t b = group / in_block;
+  const BlockScale<form> of(scales, static_cast<int>(b));
+  const Floats scale = of.scale[in_block == 1 ? 0 : group % in_block];
+  const float* const numbers = x.numbers + 32 * b;
+#pragma GCC unroll 16
+  for (std::size_t t = 0; t < 16; ++t) {
+    Ints acc = load_ints(sums + 16 * t);
+    if constexpr (wide) acc = shift_left<7>(acc) + load_ints(lower + 16 * t);
+    if constexpr (form.zero != 0) acc = acc + shift_right<shift_of(form.zero)>(broadcast_int(x.offsets[16 * group + t]));
+    f[t] = fma(scale * broadcast(numbers[t]), to_floats(acc), f[t]);
+    if constexpr (form.minimum) f[t] = fma(of.minimum, broadcast(numbers[16 + t]), f[t]);
+  }
+}
+
+// One step: its sums are fetched, the next one's products begun, then the sums are added. No lambda takes f by reference: g++ would keep it in memory,
+// which costs half of the speed.
+template <Form form, bool wide, int set>
+[[gnu::always_inline]] inline void take_step(const std::byte* scales, const std::uint8_t* unpacked, const TokenTile& x, std::size_t step, std::size_t groups, std::int32_t* sums,
+                                             Floats (&f)[16]) {
+  const std::size_t steps = wide ? groups : (groups + 1) / 2;
+  store_tiles<set>(sums, sums + 256);
+  if (step + 1 < steps) begin_step<form.group, wide, 1 - set>(x, unpacked, step + 1, groups);
+  if constexpr (wide) {
+    add_group<form, true>(scales, x, step, sums, sums + 256, f);
+  } else {
+    add_group<form, false>(scales, x, 2 * step, sums, nullptr, f);
+    if (2 * step + 1 < groups) add_group<form, false>(scales, x, 2 * step + 1, sums + 256, nullptr, f);
+  }
+}
+
+// integer_panel for sixteen tokens. unpacked: the panel's integers as bytes.
+template <Format format, bool wide>
+void tile_panel(const std::byte* panel, const std::uint8_t* unpacked, const TokenTile& x, int cols, Floats (&out)[16]) {
+  constexpr Form form = form_of(format);
+  const std::byte* const scales = panel + form.weight_bytes(cols);
+  const std::size_t groups = static_cast<std::size_t>(cols) / form.group, steps = wide ? groups : (groups + 1) / 2;
+  alignas(64) std::int32_t sums[2 * 16 * 16];
+  Floats f[16];
+#pragma GCC unroll 16
+  for (int t = 0; t < 16; ++t) f[t] = broadcast(0.0F);
+  begin_step<form.group, wide, 0>(x, unpacked, 0, groups);
+  std::size_t step = 0;
+  for (; step + 2 <= steps; step += 2) {
+    take_step<form, wide, 0>(scales, unpacked, x, step, groups, sums, f);
+    take_step<form, wide, 1>(scales, unpacked, x, step + 1, groups, sums, f);
+  }
+  if (step < steps) take_step<form, wide, 0>(scales, unpacked, x, step, groups, sums, f);
+#pragma GCC unroll 16
+  for (int t = 0; t < 16; ++t) out[t] = f[t];
+}
+
+// Memory of this thread that only grows, 64-byte aligned: `Use` tells one from another.
+template <class T, int Use>
+T* thread_memory(std::size_t size) {
+  thread_local std::vector<T> values;
+  values.resize((std::max)(values.size(), size + 64 / sizeof(T)));
+  return values.data() + (64 - reinterpret_cast<std::uintptr_t>(values.data()) % 64) % 64 / sizeof(T);
+}
+
+// All tokens, sixteen after sixteen, as tiles take them.
+class TokenTiles {
+ public:
+  TokenTiles(const Activations& x, int tokens, int group) : group_(static_cast<std::size_t>(group)), cols_(static_cast<std::size_t>(x.cols)), wide_(x.lower != nullptr) {
+    const auto tiles = static_cast<std::size_t>((tokens + 15) / 16), blocks = cols_ / block_columns, groups = cols_ / group_;
+    integers_ = thread_memory<std::int8_t, 0>(tiles * 16 * cols_ * (wide_ ? 2 : 1));
+    numbers_ = thread_memory<float, 0>(tiles * 32 * blocks);
+    offsets_ = thread_memory<std::int32_t, 0>(tiles * 16 * groups);
+    const std::int32_t* const of_groups = group == 16 ? x.offsets16 : x.offsets;
+    for (std::size_t tile = 0; tile < tiles; ++tile) {
+      const TokenTile to = (*this)[tile];
+      const std::size_t first = 16 * tile;
+      lay(x.integers + first * cols_, groups, const_cast<std::int8_t*>(to.integers));
+      if (wide_) lay(x.lower + first * cols_, groups, const_cast<std::int8_t*>(to.lower));
+      turn(x.scales + first * blocks, blocks, 32, const_cast<float*>(to.numbers));
+      turn(x.sums + first * blocks, blocks, 32, const_cast<float*>(to.numbers) + 16);
+      turn(of_groups + first * groups, groups, 16, const_cast<std::int32_t*>(to.offsets));
     }
   }
-#pragma GCC unroll 16
-  for (std::size_t t = 0; t < 16; ++t) out[t] = f[t];
-}
-#endif
 
-#if defined(__AMX_INT8__)
-// The tokens' integers as tiles lie: sixteen tokens' columns of a group together, group after group.
-inline void lay_tiles(const std::int8_t* from, int tokens, int cols, int group, std::int8_t* to) {
-  for (int first = 0; first < tokens; first += 16)
-    for (int column = 0; column < cols; column += group)
-      for (int t = 0; t < 16; ++t, to += group)
-        std::memcpy(to, from + static_cast<std::size_t>(first + t) * static_cast<std::size_t>(cols) + column, static_cast<std::size_t>(group));
-}
+  TokenTile operator[](std::size_t tile) const {
+    const std::size_t blocks = cols_ / block_columns, groups = cols_ / group_;
+    const std::int8_t* const at = integers_ + tile * 16 * cols_ * (wide_ ? 2 : 1);
+    return {at, wide_ ? at + 16 * cols_ : nullptr, numbers_ + tile * 32 * blocks, offsets_ + tile * 16 * groups};
+  }
 
-// Memory of this thread, 64-byte aligned.
-template <class T>
-T* scratch(std::vector<T>& memory, std::size_t size) {
-  memory.resize((std::max)(memory.size(), size + 64));
-  return memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64;
-}
+ private:
+  void lay(const std::int8_t* from, std::size_t groups, std::int8_t* to) const {  // [16][cols] to [groups][16][group]
+    for (std::size_t g = 0; g < groups; ++g)
+      for (std::size_t t = 0; t < 16; ++t, to += group_) std::memcpy(to, from + t * cols_ + g * group_, group_);
+  }
+  template <class T>
+  static void turn(const T* from, std::size_t count, std::size_t stride, T* to) {  // [16][count] to [count][16 of stride]
+    for (std::size_t t = 0; t < 16; ++t)
+      for (std::size_t i = 0; i < count; ++i) to[stride * i + t] = from[t * count + i];
+  }
+
+  std::int8_t* integers_;
+  float* numbers_;
+  std::int32_t* offsets_;
+  std::size_t group_, cols_;
+  bool wide_;
+};
 
 // Tokens in sixteens; the last tile may hold fewer, and reads rows behind them that belong to nobody. Two panels at a time, while the tokens' bytes
 // are in the first cache.
@@ -1957,36 +1858,31 @@ void product_by_tiles(const PackedMatrix& matrix, const float* bias, const Activ
   constexpr Form form = form_of(format);
   constexpr int together = 2;
   const int cols = matrix.cols;
-  const std::size_t unpacked_bytes = 16 * static_cast<std::size_t>(cols), all_tokens = static_cast<std::size_t>(round_up(tokens, 16)) * static_cast<std::size_t>(cols);
-  thread_local std::vector<std::uint8_t> weights_memory;
-  thread_local std::vector<std::int8_t> tokens_memory;
-  std::uint8_t* const weights = scratch(weights_memory, together * unpacked_bytes);
-  std::int8_t* const integers = scratch(tokens_memory, 2 * all_tokens);
-  std::int8_t* const lower = integers + all_tokens;
-  lay_tiles(x.integers, tokens, cols, form.group, integers);
-  if (x.lower) lay_tiles(x.lower, tokens, cols, form.group, lower);
+  const std::size_t panel_bytes = form.panel_bytes(cols);
+  std::uint8_t* const unpacked = thread_memory<std::uint8_t, 0>(form.bits == 8 ? 0 : together * 16 * static_cast<std::size_t>(cols));
+  const TokenTiles tiles_of(x, tokens, form.group);
   const Tiles tiles(form.group);
   for (int begin = first_panel; begin < last_panel; begin += together) {
     const int end = (std::min)(begin + together, last_panel);
-    const std::uint8_t* unpacked[together] = {};
+    const std::uint8_t* weights[together] = {};
     for (int panel = begin; panel < end; ++panel) {
-      const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * form.panel_bytes(cols);
-      ahead.advance(form.panel_bytes(cols));
+      const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * panel_bytes;
+      ahead.advance(panel_bytes);
       if constexpr (form.bits == 8) {
-        unpacked[panel - begin] = reinterpret_cast<const std::uint8_t*>(data);
+        weights[panel - begin] = reinterpret_cast<const std::uint8_t*>(data);
       } else {
-        std::uint8_t* const to = weights + static_cast<std::size_t>(panel - begin) * unpacked_bytes;
+        std::uint8_t* const to = unpacked + static_cast<std::size_t>(panel - begin) * 16 * static_cast<std::size_t>(cols);
         unpack_panel<format>(data, cols, to);
-        unpacked[panel - begin] = to;
+        weights[panel - begin] = to;
       }
     }
     for (int first = 0; first < tokens; first += 16) {
+      const TokenTile tile = tiles_of[static_cast<std::size_t>(first / 16)];
       for (int panel = begin; panel < end; ++panel) {
-        const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * form.panel_bytes(cols);
-        const std::size_t at = static_cast<std::size_t>(first) * static_cast<std::size_t>(cols);
+        const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * panel_bytes;
         Floats f[16];
-        if (x.lower) tile_panel<format, true>(data, unpacked[panel - begin], integers + at, lower + at, x, first, f);
-        else tile_panel<format, false>(data, unpacked[panel - begin], integers + at, nullptr, x, first, f);
+        if (tile.lower) tile_panel<format, true>(data, weights[panel - begin], tile, cols, f);
+        else tile_panel<format, false>(data, weights[panel - begin], tile, cols, f);
         for (int t = 0; t < 16 && first + t < tokens; ++t)
           store_tail(out.values + static_cast<std::size_t>(first + t) * out.stride + 16 * static_cast<std::size_t>(panel),
                      bias ? f[t] + load(bias + 16 * static_cast<std::size_t>(panel)) : f[t], matrix.rows - 16 * panel);
@@ -2076,6 +1972,481 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
 
 #undef DIECAST_ISA
 
+// ---- diecast/cpu/screen.hpp
+// A head that need not be read whole to find its best rows. Each 8-bit weight is 16 H + L, two nibbles. The high ones are a matrix of their own, and for
+// every row and block the norm of the low ones is kept: by Cauchy and Schwarz, |low part of a logit| <= sum over blocks of |d L| |x|. A row whose high
+// part plus this bound stays below the kth best exact logit is not among the k best; the others are computed, by the full head's own kernel.
+
+namespace diecast::cpu {
+
+inline constexpr Format high_format = Format::q4_0, norm_format = Format::f16;
+
+struct Screen {
+  PackedMatrix high;   // [vocab, hidden]; rows 0: the head is always read whole
+  PackedMatrix norms;  // [vocab, hidden / 32] of the low nibbles, rounded up
+
+  explicit operator bool() const { return high.rows > 0; }
+};
+
+// Whether a head has a screen: reading half of it must be worth the scattered rows that are read again, so it has to be large. On the heads measured
+// some hundred to a thousand rows survive, each in a panel of its own: of 49,152 rows that saves nothing, of 151,936 and more it does.
+// What changes logits after the product (a bias, a divisor, a soft cap) could make different ones equal.
+constexpr bool has_screen(const Spec& spec, Format head) {
+  constexpr int least_rows = 100'000;
+  const bool bias = std::visit([](const auto& part) { return part.bias; }, spec.head);
+  return head == Format::q8_0 && spec.vocab >= least_rows && !bias && !spec.logit_divisor && !spec.logit_soft_cap;
+}
+
+inline Screen screen_shape(const PackedMatrix& head) {
+  return {{high_format, head.rows, head.cols, nullptr}, {norm_format, head.rows, head.cols / block_columns, nullptr}};
+}
+
+namespace detail {
+
+// The least half that is not below a positive value. NaN stays NaN.
+inline std::uint16_t half_above(double value) {
+  std::uint16_t half = float_to_half(static_cast<float>(value));
+  if (static_cast<double>(half_to_float(half)) < value) ++half;  // the greatest one becomes infinity
+  return half;
+}
+
+}  // namespace detail
+
+// How much a sum of `blocks` scaled products may be off, relative to the sum of their sizes: a rounding for each of scale, integer, product and sum.
+inline double rounding(int blocks) { return (blocks + 4) * 0x1p-24 * 1.01; }
+
+// Panels [first, last) of the screen of a head in Q8_0, into zeroed memory.
+inline void fill_screen(const PackedMatrix& head, int first, int last, std::byte* high, std::byte* norms) {
+  constexpr Form from = form_of(Format::q8_0), to = form_of(high_format);
+  const int blocks = head.cols / block_columns;
+  const double slack = rounding(blocks);
+  for (int panel = first; panel < last; ++panel) {
+    const auto at = static_cast<std::size_t>(panel);
+    const std::byte* const source = head.data + at * head.panel_bytes();
+    std::byte* const high_panel = high + at * to.panel_bytes(head.cols);
+    std::byte* const norm_panel = norms + at * form_of(norm_format).panel_bytes(blocks);
+    for (int block = 0; block < blocks; ++block)
+      for (int row = 0; row < 16; ++row) {
+        const auto b = static_cast<std::size_t>(block), lane = static_cast<std::size_t>(row);
+        const std::byte* const integers = source + b * static_cast<std::size_t>(from.block_bytes());
+        std::uint8_t nibbles[block_columns];
+        double all = 0, upper = 0, lower = 0;
+        for (int column = 0; column < block_columns; ++column) {
+          const int weight = static_cast<int>(detail::packed_integer<from>(integers, lane, column)) - from.zero;
+          const int h = (std::min)((weight + 8) >> 4, 7), l = weight - 16 * h;
+          nibbles[column] = static_cast<std::uint8_t>(h + to.zero);
+          all += weight * weight;
+          upper += 256 * h * h;
+          lower += l * l;
+        }
+        detail::put_block<to>(nibbles, row, high_panel + b * static_cast<std::size_t>(to.block_bytes()));
+        const float scale = half_at(source + from.weight_bytes(head.cols) + b * from.scale_bytes(block_columns) + 2 * lane);
+        const std::uint16_t sixteen = float_to_half(16 * scale);
+        std::memcpy(high_panel + to.weight_bytes(head.cols) + b * to.scale_bytes(block_columns) + 2 * lane, &sixteen, 2);
+        const bool exact = half_to_float(sixteen) == 16 * scale;  // not where it overflows: such a row is always computed
+        const double bound = exact ? static_cast<double>(std::fabs(scale)) * (std::sqrt(lower) + slack * (std::sqrt(all) + std::sqrt(upper))) : std::numeric_limits<double>::infinity();
+        const std::uint16_t norm = detail::half_above(bound);
+        std::memcpy(norm_panel + 2 * (16 * b + lane), &norm, 2);
+      }
+  }
+}
+
+}  // namespace diecast::cpu
+
+// ---- diecast/cpu/best_rows.hpp
+// The k best rows of a head, found by all threads together, each in its share of the panels. Without a screen a thread looks through the logits of its
+// share while they are in its cache. With one it goes through the bounds, and computes what may be among the best. What comes out is defined by
+// the exact logits alone: the k best and all that equal the last of them, whatever the number of threads.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+// The kth best of some logits, or minus infinity where there are fewer. NaN counts for nothing.
+inline float kth_best(std::vector<float>& logits, int k) {
+  std::erase_if(logits, [](float z) { return std::isnan(z); });
+  const auto count = static_cast<std::size_t>(k);
+  if (logits.size() < count) return -std::numeric_limits<float>::infinity();
+  std::nth_element(logits.begin(), logits.begin() + (k - 1), logits.end(), std::greater<>());
+  return logits[count - 1];
+}
+
+// The end: all threads' candidates of one row become the row's.
+inline std::vector<Candidate> best_of(std::vector<Candidate> found, int k) {
+  std::vector<float> logits;
+  for (const Candidate& one : found) logits.push_back(one.logit);
+  const float bar = kth_best(logits, k);
+  std::erase_if(found, [bar](const Candidate& one) { return one.logit < bar; });
+  std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) { return a.id < b.id; });
+  return found;
+}
+
+// One thread's search for one row. The rows of its share are [first, last), of those that may be chosen.
+class BestRows {
+ public:
+  // Of logits that are all there; logits[id].
+  void look_through(const float* logits, int first, int last, int k) {
+    begin(first, last);
+    rank({logits + first, static_cast<std::size_t>(last - first)}, k);
+    std::vector<float> ranked;
+    for (const int i : ranked_) ranked.push_back(logits[first + i]);
+    const float bar = kth_best(ranked, k);
+    for (int id = first; id < last; ++id)
+      if (!(logits[id] < bar)) found_.push_back({id, logits[id]});
+  }
+
+  // First half: the bounds of the share's rows, and the exact logits of those that look best. high and bounds: of this share, from `first` on.
+  // compute(panel) puts the logits of a panel of the head where they belong in logits[vocab].
+  template <class Compute>
+  void screen(const float* high, const float* bounds, const float* logits, int first, int last, int k, const Compute& compute) {
+    constexpr int looked_at = 32;
+    begin(first, last);
+    const auto count = static_cast<std::size_t>(last - first);
+    rank({high, count}, (std::max)(k, looked_at));
+    for (const int i : ranked_) once((first + i) / 16, compute);
+    for (const int i : ranked_) sure_.push_back(logits[first + i]);
+    // What the high part and the bound can come to, rounded up generously.
+    upper_.resize(count + lanes);
+    for (int i = 0; i < last - first; i += lanes) {
+      const int left = last - first - i;
+      const Floats z = load_tail(high + i, left);
+      const Floats slack = fma(abs(z), broadcast(0x1p-21F), broadcast(1e-30F));
+      store(upper_.data() + i, z + fma(load_tail(bounds + i, left), broadcast(1 + 0x1p-20F), slack));
+    }
+  }
+  // The share's exact logits that are known so far.
+  std::span<const float> sure() const { return sure_; }
+
+  // Second half, when all threads are through the first: `bar` is the kth best of what all of them know.
+  template <class Compute>
+  void compute_survivors(const float* logits, float bar, const Compute& compute) {
+    const Floats least = broadcast(bar);
+    for (int i = 0; i < last_ - first_; i += lanes) {
+      const int left = (std::min)(lanes, last_ - first_ - i);
+      float survives[lanes];
+      store(survives, where_less(load(upper_.data() + i), least, broadcast(0.0F), broadcast(1.0F)));  // NaN survives
+      bool any = false;
+      for (int lane = 0; lane < left; ++lane) any = any || survives[lane] != 0;
+      if (!any) continue;
+      once((first_ + i) / 16, compute);
+      for (int lane = 0; lane < left; ++lane)
+        if (survives[lane] != 0) {
+          ++computed_;
+          const int id = first_ + i + lane;
+          if (!(logits[id] < bar)) found_.push_back({id, logits[id]});
+        }
+    }
+  }
+
+  const std::vector<Candidate>& found() const { return found_; }
+  int computed() const { return computed_; }
+
+ private:
+  void begin(int first, int last) {
+    first_ = first;
+    last_ = last;
+    computed_ = 0;
+    sure_.clear();
+    found_.clear();
+    done_.assign(static_cast<std::size_t>((last - first) / 16 + 2), false);
+  }
+  void rank(std::span<const float> values, int k) { first_in_rank(values, static_cast<std::size_t>(k), ranked_); }
+  template <class Compute>
+  void once(int panel, const Compute& compute) {
+    const auto at = static_cast<std::size_t>(panel - first_ / 16);
+    if (done_[at]) return;
+    done_[at] = true;
+    compute(panel);
+  }
+
+  int first_ = 0, last_ = 0, computed_ = 0;
+  std::vector<int> ranked_;
+  std::vector<float> sure_, upper_;
+  std::vector<Candidate> found_;
+  std::vector<char> done_;
+};
+
+// |x| of each block of a token as its integers stand for it, rounded up by what the bound's own sum may lose.
+inline void block_norms(const Activations& x, int row, float* norms) {
+  const int blocks = x.blocks();
+  const auto at = static_cast<std::size_t>(row) * static_cast<std::size_t>(x.cols);
+  const auto up = static_cast<float>(1 + 4 * rounding(blocks));
+  for (int block = 0; block < blocks; ++block) {
+    double squares = 0;
+    for (std::size_t i = 0; i < block_columns; ++i) {
+      const std::size_t one = at + static_cast<std::size_t>(block) * block_columns + i;
+      const int integer = x.lower ? 128 * x.integers[one] + x.lower[one] : x.integers[one];
+      squares += static_cast<double>(integer) * integer;
+    }
+    const float scale = x.scales[static_cast<std::size_t>(row) * static_cast<std::size_t>(blocks) + static_cast<std::size_t>(block)];
+    norms[block] = scale * static_cast<float>(std::sqrt(squares)) * up;
+  }
+}
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/norm.hpp
+// RMSNorm and LayerNorm of one row. The sums take sixteen lanes side by side and are put together in one order.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+// y may be x. What lies behind `size` is not written.
+inline void rms_norm(const float* x, const float* weight, float epsilon, int size, float* y) {
+  Floats squares = broadcast(0.0F);
+  for (int i = 0; i < size; i += lanes) {
+    const Floats a = load_tail(x + i, size - i);
+    squares = fma(a, a, squares);
+  }
+  const Floats scale = broadcast(1.0F / std::sqrt(sum(squares) / static_cast<float>(size) + epsilon));
+  for (int i = 0; i < size; i += lanes) store_tail(y + i, load_tail(x + i, size - i) * scale * load_tail(weight + i, size - i), size - i);
+}
+
+// bias may be null.
+inline void layer_norm(const float* x, const float* weight, const float* bias, float epsilon, int size, float* y) {
+  Floats total = broadcast(0.0F);
+  for (int i = 0; i < size; i += lanes) total = total + load_tail(x + i, size - i);
+  const Floats mean = broadcast(sum(total) / static_cast<float>(size));
+  Floats squares = broadcast(0.0F);
+  for (int i = 0; i < size; i += lanes) {
+    const Floats a = within(0, size - i < lanes ? size - i : lanes, load_tail(x + i, size - i) - mean, broadcast(0.0F));
+    squares = fma(a, a, squares);
+  }
+  const Floats scale = broadcast(1.0F / std::sqrt(sum(squares) / static_cast<float>(size) + epsilon));
+  for (int i = 0; i < size; i += lanes) {
+    const Floats a = (load_tail(x + i, size - i) - mean) * scale * load_tail(weight + i, size - i);
+    store_tail(y + i, bias ? a + load_tail(bias + i, size - i) : a, size - i);
+  }
+}
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/parts.hpp
+// A model's numbers as the CPU path reads them: packed matrices and float vectors, all in one arena, in the order in which a token meets them.
+
+#include <thread>
+
+namespace diecast::cpu {
+
+struct NormPart {
+  const float* weight{};  // null: there is no such norm
+  const float* bias{};
+};
+struct LinearPart {
+  PackedMatrix matrix;
+  const float* bias{};  // [rows padded to 16], or null
+};
+struct LayerParts {
+  NormPart attention_norm, mlp_norm, after_attention, after_mlp;
+  const float* q_norm{};
+  const float* k_norm{};
+  LinearPart q, k, v, output, gate, up, down;
+};
+struct Parts {
+  std::vector<LayerParts> layers;
+  NormPart final_norm;
+  PackedMatrix position;   // rows 0: none
+  PackedMatrix embedding;  // the head, too, where it is tied
+  LinearPart head;
+  Screen screen;  // of the head
+};
+
+namespace detail {
+
+// Calls matrix(tensor, part) and vector(tensor, part) for everything, in order.
+template <class Matrix, class Vector>
+void each_part(const Weights& weights, Parts& parts, const Matrix& matrix, const Vector& vector) {
+  const auto norm = [&](const NormWeights& from, NormPart& to) {
+    vector(from.weight, to.weight);
+    if (from.bias) vector(*from.bias, to.bias);
+  };
+  const auto optional_norm = [&](const std::optional<NormWeights>& from, NormPart& to) {
+    if (from) norm(*from, to);
+  };
+  const auto optional_vector = [&](const std::optional<Tensor>& from, const float*& to) {
+    if (from) vector(*from, to);
+  };
+  const auto linear = [&](const LinearWeights& from, LinearPart& to) {
+    optional_vector(from.bias, to.bias);
+    matrix(from.weight, to.matrix);
+  };
+  parts.layers.resize(weights.layers.size());
+  for (std::size_t i = 0; i < weights.layers.size(); ++i) {
+    const LayerWeights& from = weights.layers[i];
+    LayerParts& to = parts.layers[i];
+    optional_norm(from.attention_norm, to.attention_norm);
+    optional_vector(from.q_norm, to.q_norm);
+    optional_vector(from.k_norm, to.k_norm);
+    optional_norm(from.after_attention, to.after_attention);
+    optional_norm(from.mlp_norm, to.mlp_norm);
+    optional_norm(from.after_mlp, to.after_mlp);
+    linear(from.q, to.q);
+    linear(from.k, to.k);
+    linear(from.v, to.v);
+    linear(from.output, to.output);
+    if (from.gate) linear(*from.gate, to.gate);
+    linear(from.up, to.up);
+    linear(from.down, to.down);
+  }
+  norm(weights.final_norm, parts.final_norm);
+  optional_vector(weights.head_bias, parts.head.bias);
+  matrix(weights.embedding, parts.embedding);
+  if (weights.head) matrix(*weights.head, parts.head.matrix);
+  else parts.head.matrix = parts.embedding;
+  if (weights.position) matrix(*weights.position, parts.position);
+}
+
+inline PackedMatrix shape_of(const Tensor& tensor) { return {tensor.format, static_cast<int>(tensor.rows), static_cast<int>(tensor.cols), nullptr}; }
+inline std::size_t vector_bytes(const Tensor& tensor) { return (static_cast<std::size_t>(tensor.cols) + 15) / 16 * 64; }
+
+}  // namespace detail
+
+struct PackedModel {
+  Spec spec{};
+  Parts parts;
+  std::vector<Format> vector_formats;  // that the vectors had in their file, in the order of each_part
+  std::span<const std::byte> bytes;    // all of the parts
+  std::shared_ptr<const void> owner;   // of the bytes: an arena, or the mapping of an engine file
+
+  bool integers() const {  // whether any product needs integer activations
+    const auto whole = [](const LinearPart& part) { return part.matrix.rows > 0 && form_of(part.matrix.format).integers; };
+    for (const LayerParts& l : parts.layers)
+      if (whole(l.q) || whole(l.k) || whole(l.v) || whole(l.output) || whole(l.gate) || whole(l.up) || whole(l.down)) return true;
+    return whole(parts.head);
+  }
+};
+
+// What pack() will take.
+inline std::size_t packed_bytes(const Spec& spec, const Weights& weights) {
+  std::size_t bytes = 0;
+  const auto add = [&](std::size_t one) { bytes += (one + 63) / 64 * 64; };
+  Parts parts;
+  detail::each_part(
+      weights, parts, [&](const Tensor& tensor, PackedMatrix&) { add(detail::shape_of(tensor).bytes()); },
+      [&](const Tensor& tensor, const float*&) { add(detail::vector_bytes(tensor)); });
+  const PackedMatrix head = detail::shape_of(weights.head ? *weights.head : weights.embedding);
+  if (has_screen(spec, head.format)) {
+    const Screen screen = screen_shape(head);
+    add(screen.high.bytes());
+    add(screen.norms.bytes());
+  }
+  return bytes;
+}
+
+// The arena is computed, allocated and filled, its panels by several threads.
+inline PackedModel pack(const Spec& spec, const Weights& weights, int threads) {
+  check_file(spec);
+  PackedModel model;
+  model.spec = spec;
+  struct Job {
+    const Tensor* tensor;
+    std::size_t at;
+    bool vector;
+  };
+  std::vector<Job> jobs;
+  std::size_t end = 0;
+  const auto place = [&](const Tensor& tensor, std::size_t bytes, bool vector) {
+    jobs.push_back({&tensor, end, vector});
+    end += (bytes + 63) / 64 * 64;
+    return jobs.back().at;
+  };
+  detail::each_part(
+      weights, model.parts,
+      [&](const Tensor& tensor, PackedMatrix& part) {
+        part = detail::shape_of(tensor);
+        place(tensor, part.bytes(), false);
+      },
+      [&](const Tensor& tensor, const float*&) {
+        model.vector_formats.push_back(tensor.format);
+        place(tensor, detail::vector_bytes(tensor), true);
+      });
+  if (has_screen(spec, model.parts.head.matrix.format)) {
+    model.parts.screen = screen_shape(model.parts.head.matrix);
+    for (PackedMatrix* part : {&model.parts.screen.high, &model.parts.screen.norms}) {
+      jobs.push_back({nullptr, end, false});
+      end += (part->bytes() + 63) / 64 * 64;
+    }
+  }
+  const auto arena = std::make_shared<const Arena>(end);
+  model.bytes = {arena->data(), end};
+  model.owner = arena;
+  std::size_t next = 0;
+  detail::each_part(
+      weights, model.parts, [&](const Tensor&, PackedMatrix& part) { part.data = arena->data() + jobs[next++].at; },
+      [&](const Tensor&, const float*& part) { part = reinterpret_cast<const float*>(arena->data() + jobs[next++].at); });
+  std::byte* const high = model.parts.screen ? arena->data() + jobs[next++].at : nullptr;
+  std::byte* const norms = model.parts.screen ? arena->data() + jobs[next++].at : nullptr;
+  model.parts.screen.high.data = high;
+  model.parts.screen.norms.data = norms;
+
+  const auto fill = [&](int thread) {
+    for (const Job& job : jobs) {
+      if (!job.tensor) continue;  // the screen, which is made of the packed head
+      std::byte* const to = arena->data() + job.at;
+      if (job.vector) {
+        if (thread == 0) decode_tensor(*job.tensor, {reinterpret_cast<float*>(to), static_cast<std::size_t>(job.tensor->cols)});
+        continue;
+      }
+      const PackedMatrix shape = detail::shape_of(*job.tensor);
+      const int first = shape.panels() * thread / threads, last = shape.panels() * (thread + 1) / threads;
+      pack_panels(*job.tensor, first, last, to + static_cast<std::size_t>(first) * shape.panel_bytes());
+    }
+  };
+  const auto screen = [&](int thread) {
+    const PackedMatrix& head = model.parts.head.matrix;
+    if (model.parts.screen) fill_screen(head, head.panels() * thread / threads, head.panels() * (thread + 1) / threads, high, norms);
+  };
+  const auto by_all = [threads](const auto& work) {
+    std::vector<std::jthread> helpers;
+    for (int thread = 1; thread < threads; ++thread) helpers.emplace_back([&work, thread] { work(thread); });
+    work(0);
+  };
+  by_all(fill);
+  by_all(screen);
+  return model;
+}
+
+}  // namespace diecast::cpu
+
 // ---- diecast/cpu/rope.hpp
 // Turning Q and K. Angles are computed in double, as the reference does it, once for each position of a call and each kind of layer.
 
@@ -2135,19 +2506,21 @@ struct Shape {
   int mlp_width = 0;
   int head_dim = 0;
   unsigned formats = ~0U;  // a bit for each that a matrix may have
+  bool screen = false;     // whether the head may be screened
 
   constexpr bool has(Format format) const { return (formats >> static_cast<unsigned>(format) & 1U) != 0; }
 };
 
-inline constexpr Shape any_shape{};
+inline constexpr Shape any_shape{.screen = true};
 
 constexpr int mlp_width(const Spec& spec) {
   return std::visit([](const auto& mlp) { return mlp.width; }, spec.mlp);
 }
 
 constexpr Shape shape_of(const Spec& spec, std::span<const Format> formats) {
-  Shape shape{spec.hidden, spec.attention.heads * spec.attention.head_dim, mlp_width(spec), spec.attention.head_dim, 0};
+  Shape shape{spec.hidden, spec.attention.heads * spec.attention.head_dim, mlp_width(spec), spec.attention.head_dim, 0, false};
   for (const Format format : formats) shape.formats |= 1U << static_cast<unsigned>(format);
+  shape.screen = shape.has(Format::q8_0) && has_screen(spec, Format::q8_0);
   return shape;
 }
 
@@ -2329,7 +2702,8 @@ template <Shape shape>
 class CpuContext final : public Context {
  public:
   CpuContext(std::shared_ptr<const PackedModel> model, int tokens, const Options& options)
-      : model_(std::move(model)), table_(tokens), cache_(spec(), table_.capacity(), options.cache), team_(options.threads), integers_(model_->integers()), precision_(options.precision) {
+      : model_(std::move(model)), table_(tokens), cache_(spec(), table_.capacity(), options.cache), team_(options.threads), integers_(model_->integers()), precision_(options.precision),
+        screens_(shape.screen && options.screen && model_->parts.screen) {
     for (int layer = 0; layer < spec().layers; ++layer) views_.push_back(view_of(spec(), layer));
     const Attention& a = spec().attention;
     numbers_ = {static_cast<float>(a.scale.value_or(1 / std::sqrt(static_cast<double>(a.head_dim)))), {}};
@@ -2348,11 +2722,15 @@ class CpuContext final : public Context {
     for (const Row& row : rows) table_.append(row.sequence);
     const auto asked = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.logits; }));
     logits_.resize(asked * static_cast<std::size_t>(spec().vocab));
+    const bool best = asked > 0 && std::all_of(rows.begin(), rows.end(), [](const Row& row) { return !row.logits || row.best.count > 0; });
+    best_.clear();
+    computed_ = 0;
     std::size_t done = 0;
     for (std::size_t first = 0; first < rows.size(); first += most_rows) {
       const auto slice = rows.subspan(first, (std::min)(most_rows, rows.size() - first));
-      done += run(slice, logits_.data() + done * static_cast<std::size_t>(spec().vocab), trace);
+      done += run(slice, logits_.data() + done * static_cast<std::size_t>(spec().vocab), best, trace);
     }
+    if (best) return {{}, spec().vocab, best_, computed_};
     return {logits_, spec().vocab};
   }
 
@@ -2360,6 +2738,7 @@ class CpuContext final : public Context {
   static constexpr std::size_t most_rows = 256;  // that go through the layers together: bounds the memory
   static constexpr int few_rows = 2;
   static constexpr int most_queries = 48;        // that share one reading of the cache
+  static constexpr int most_screened = 4;        // rows that ask: from then on the whole head, read once for all, costs less
 
   // What a thread has for itself.
   struct Thread {
@@ -2373,6 +2752,9 @@ class CpuContext final : public Context {
     std::vector<float> scores, outs;
     std::vector<Query> queries;
     std::vector<Partial> states, parts;
+    std::vector<BestRows> best;        // of each row that asks
+    std::vector<float> high, bounds;   // [row][panels of the share][16] of a screened head
+    ActivationRows norms;              // of the blocks of the rows that ask
   };
   // Consecutive rows of one sequence.
   struct RowTile {
@@ -2399,7 +2781,12 @@ class CpuContext final : public Context {
     };
     for (const LayerParts& layer : model_->parts.layers)
       for (const LinearPart* part : {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down}) add(part->matrix);
-    add(model_->parts.head.matrix);
+    if (screens_) {
+      add(model_->parts.screen.high);
+      add(model_->parts.screen.norms);
+    } else {
+      add(model_->parts.head.matrix);
+    }
     return order;
   }
 
@@ -2427,19 +2814,31 @@ class CpuContext final : public Context {
   }
 
   // All layers for these rows; returns how many rows of logits it wrote.
-  std::size_t run(std::span<const Row> rows, float* logits, Trace* trace) {
+  std::size_t run(std::span<const Row> rows, float* logits, bool best, Trace* trace) {
     const auto count = static_cast<int>(rows.size());
     make_room(count);
     tile_rows(rows);
     std::vector<int> asked;
     for (int i = 0; i < count; ++i)
       if (rows[static_cast<std::size_t>(i)].logits) asked.push_back(i);
-    const Pass pass{*this, rows, asked, logits, count <= few_rows || threads() == 1};
+    const Pass pass{*this, rows, asked, logits, count <= few_rows || threads() == 1, best};
     team_.run([&](int thread) {
       Thread& own = *threads_[static_cast<std::size_t>(thread)];
       Walk(pass, count <= few_rows ? own : shared_, own, thread, thread == 0 ? trace : nullptr).run();
     });
+    if (best) take_best(rows, asked);
     return asked.size();
+  }
+
+  void take_best(std::span<const Row> rows, const std::vector<int>& asked) {
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      std::vector<Candidate> found;
+      for (const auto& thread : threads_) {
+        found.insert(found.end(), thread->best[i].found().begin(), thread->best[i].found().end());
+        computed_ += thread->best[i].computed();
+      }
+      best_.push_back(best_of(std::move(found), rows[static_cast<std::size_t>(asked[i])].best.count));
+    }
   }
 
   void tile_rows(std::span<const Row> rows) {
@@ -2466,6 +2865,7 @@ class CpuContext final : public Context {
     const std::vector<int>& asked;
     float* logits;
     bool alone;  // each thread keeps all rows' hidden states for itself
+    bool best;   // the best of the logits are all that is asked for
   };
 
   // One thread's way through a pass.
@@ -2761,6 +3161,69 @@ class CpuContext final : public Context {
       }
       meet_if_shared();
       if (asked == 0) return;
+      if (pass_.best) own_.best.resize((std::max)(own_.best.size(), static_cast<std::size_t>(asked)));
+      if constexpr (shape.screen) {
+        if (pass_.best && c_.screens_ && asked <= most_screened) return screened_head(asked);
+      }
+      whole_head(asked);
+      if (!pass_.best) return;
+      const auto [first, last] = c_.share(c_.model_->parts.head.matrix.panels(), thread_);
+      for (int i = 0; i < asked; ++i) {
+        const Best best = row(pass_.asked[static_cast<std::size_t>(i)]).best;
+        own_.best[static_cast<std::size_t>(i)].look_through(logits_of(i), (std::min)(16 * first, best.ids), (std::min)(16 * last, best.ids), best.count);
+      }
+    }
+
+    float* logits_of(int i) const { return pass_.logits + static_cast<std::size_t>(i) * static_cast<std::size_t>(spec().vocab); }
+
+    // Finds the best rows of the head without reading it whole.
+    void screened_head(int asked) {
+      const Screen& screen = c_.model_->parts.screen;
+      const PackedMatrix& matrix = c_.model_->parts.head.matrix;
+      const auto [first, last] = c_.share(matrix.panels(), thread_);
+      const int begin = 16 * first;
+      const auto count = static_cast<std::size_t>(16 * (last - first)), rows = static_cast<std::size_t>(asked);
+      const Activations x = b_.x.view(exact());
+      if (own_.high.size() < rows * count) {
+        own_.high.resize(rows * count);
+        own_.bounds.resize(rows * count);
+        own_.norms = ActivationRows(most_screened, screen.norms.cols);
+      }
+      for (int i = 0; i < asked; ++i) block_norms(x, i, own_.norms.row(i));
+      // A share's outputs begin at its first row.
+      const auto of_share = [&](PackedMatrix part) {
+        part.data += static_cast<std::size_t>(first) * part.panel_bytes();
+        part.rows -= begin;
+        return part;
+      };
+      product<high_format, run_time>(of_share(screen.high), nullptr, x, asked, 0, last - first, {own_.high.data(), count}, own_.ahead);
+      product<norm_format, run_time>(of_share(screen.norms), nullptr, own_.norms.view(false), asked, 0, last - first, {own_.bounds.data(), count}, own_.ahead);
+      Ahead nothing;
+      const auto compute = [&](int i) {
+        return [this, i, &matrix, &x, &nothing](int panel) {
+          const Activations one = x.from(i);
+          product<Format::q8_0, run_time>(matrix, nullptr, one, 1, panel, panel + 1, {logits_of(i), static_cast<std::size_t>(spec().vocab)}, nothing);
+        };
+      };
+      const auto best_of_row = [&](int i) { return row(pass_.asked[static_cast<std::size_t>(i)]).best; };
+      for (int i = 0; i < asked; ++i) {
+        const Best best = best_of_row(i);
+        const auto at = static_cast<std::size_t>(i) * count;
+        own_.best[static_cast<std::size_t>(i)].screen(own_.high.data() + at, own_.bounds.data() + at, logits_of(i), (std::min)(begin, best.ids), (std::min)(16 * last, best.ids),
+                                                      best.count, compute(i));
+      }
+      meet();
+      for (int i = 0; i < asked; ++i) {
+        std::vector<float> sure;
+        for (const auto& thread : c_.threads_) {
+          const std::span<const float> its = thread->best[static_cast<std::size_t>(i)].sure();
+          sure.insert(sure.end(), its.begin(), its.end());
+        }
+        own_.best[static_cast<std::size_t>(i)].compute_survivors(logits_of(i), kth_best(sure, best_of_row(i).count), compute(i));
+      }
+    }
+
+    void whole_head(int asked) {
       const auto vocab = static_cast<std::size_t>(spec().vocab);
       project(c_.model_->parts.head, b_.x.view(exact()), asked, pass_.logits, vocab);
       if (!spec().logit_divisor && !spec().logit_soft_cap) return;
@@ -2768,7 +3231,7 @@ class CpuContext final : public Context {
       const int end = (std::min)(16 * last, spec().vocab);
       for (int i = 0; i < asked; ++i)
         for (int at = 16 * first; at < end; at += lanes) {
-          float* logits = pass_.logits + static_cast<std::size_t>(i) * vocab + at;
+          float* logits = logits_of(i) + at;
           Floats z = load_tail(logits, end - at);
           if (spec().logit_divisor) z = z / broadcast(static_cast<float>(*spec().logit_divisor));
           if (spec().logit_soft_cap) {
@@ -2815,7 +3278,10 @@ class CpuContext final : public Context {
   std::size_t chunks_ = 0;
   std::vector<Partial> partials_;  // [rows][heads][chunks]
   std::vector<float> partial_outs_;
+  bool screens_;
   std::vector<float> logits_;
+  std::vector<std::vector<Candidate>> best_;  // of the rows that asked
+  int computed_ = 0;
 };
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
@@ -3015,7 +3481,7 @@ class BinaryReader {
 // tokenizer's tables, a table of the parts, then the parts themselves as pack() lays them out. The layout is the same for every instruction set.
 //
 //   0   "diecast engine" and two zero bytes
-//   16  version 1; 24 offset and size of the facts; 40 of the tokenizer's tables; 56 of the parts' table; 72 of the parts (all u64, little-endian)
+//   16  version 2; 24 offset and size of the facts; 40 of the tokenizer's tables; 56 of the parts' table; 72 of the parts (all u64, little-endian)
 
 #include <fstream>
 
@@ -3040,6 +3506,7 @@ struct EngineFacts {
   std::optional<std::string> chat_template;
   GenerationDefaults generation;
   StoredDigests digests;
+  bool screen = false;  // whether the head has one
 };
 
 }  // namespace detail
@@ -3050,14 +3517,14 @@ BOOST_HANA_ADAPT_STRUCT(diecast::TokenizerTables, family, pre_tokenizer, normali
                         bos, eos, unknown, pad, add_bos, add_eos, add_space_prefix, legacy);
 BOOST_HANA_ADAPT_STRUCT(diecast::GenerationDefaults, do_sample, temperature, top_p, min_p, repetition_penalty, top_k, max_new_tokens, eos);
 BOOST_HANA_ADAPT_STRUCT(diecast::cpu::StoredDigests, weights, tokenizer, chat_template, generation, whole);
-BOOST_HANA_ADAPT_STRUCT(diecast::cpu::detail::EngineFacts, name, architecture, spec, chat_template, generation, digests);
+BOOST_HANA_ADAPT_STRUCT(diecast::cpu::detail::EngineFacts, name, architecture, spec, chat_template, generation, digests, screen);
 
 namespace diecast::cpu {
 
 namespace detail {
 
 inline constexpr std::string_view engine_magic{"diecast engine\0\0", 16};
-inline constexpr std::uint64_t engine_version = 1;
+inline constexpr std::uint64_t engine_version = 2;
 inline constexpr std::size_t engine_header = 96, engine_alignment = 4096;
 
 struct Section {
@@ -3071,7 +3538,7 @@ static_assert(16 + sizeof(EngineHeader) <= engine_header);
 
 // Calls matrix(part, rows, cols) and vector(part, length) for everything that a model with this spec has, in the order of each_part.
 template <class Matrix, class Vector>
-void each_member(Parts& parts, const Spec& spec, const Matrix& matrix, const Vector& vector) {
+void each_member(Parts& parts, const Spec& spec, bool screen, const Matrix& matrix, const Vector& vector) {
   const Attention& a = spec.attention;
   const int q = a.heads * a.head_dim, kv = a.kv_heads * a.head_dim;
   const auto* mlp_gated = std::get_if<GatedMlp>(&spec.mlp);
@@ -3107,6 +3574,9 @@ void each_member(Parts& parts, const Spec& spec, const Matrix& matrix, const Vec
   if (std::holds_alternative<UntiedHead>(spec.head)) matrix(parts.head.matrix, spec.vocab, spec.hidden);
   else parts.head.matrix = parts.embedding;
   if (const auto* absolute = std::get_if<Absolute>(&spec.position)) matrix(parts.position, absolute->positions, spec.hidden);
+  if (!screen) return;
+  matrix(parts.screen.high, spec.vocab, spec.hidden);
+  matrix(parts.screen.norms, spec.vocab, spec.hidden / block_columns);
 }
 
 }  // namespace detail
@@ -3125,13 +3595,13 @@ inline void write_engine_file(const std::string& path, const Model& model, const
   for (const Format format : packed.vector_formats)
     if (form_of(format).integers) throw Error(model.path + " keeps a norm or a bias in " + std::string(layout(format).name) + ", which an engine file cannot hold exactly");
   BinaryWriter facts, tokenizer, table;
-  facts.put(detail::EngineFacts{model.name, model.architecture, model.spec, model.chat_template, model.generation, digests});
+  facts.put(detail::EngineFacts{model.name, model.architecture, model.spec, model.chat_template, model.generation, digests, static_cast<bool>(packed.parts.screen)});
   tokenizer.put(model.tokenizer);
   std::size_t next = 0;
   Parts parts = packed.parts;
   const auto offset = [&](const void* at) { return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - packed.bytes.data()); };
   detail::each_member(
-      parts, model.spec,
+      parts, model.spec, static_cast<bool>(packed.parts.screen),
       [&](PackedMatrix& part, int, int) {
         table.put(part.format);
         table.put(offset(part.data));
@@ -3212,9 +3682,12 @@ inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared
     return format;
   };
   detail::each_member(
-      packed->parts, packed->spec,
+      packed->parts, packed->spec, facts.screen,
       [&](PackedMatrix& part, int rows, int cols) {
-        const Format format = format_of_part();
+        const bool of_screen = &part == &packed->parts.screen.high || &part == &packed->parts.screen.norms;
+        const Format format = of_screen ? table.get<Format>() : format_of_part();
+        if (of_screen && format != (&part == &packed->parts.screen.high ? high_format : norm_format))
+          fail("a part of the head's screen has the format " + std::to_string(static_cast<int>(format)));
         if (cols % layout(format).block != 0)
           fail("rows of " + std::to_string(cols) + " values are no multiple of the " + std::to_string(layout(format).block) + " in a block of " + std::string(layout(format).name));
         part = {format, rows, cols, nullptr};
@@ -3226,6 +3699,7 @@ inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared
         packed->vector_formats.push_back(format);
         part = reinterpret_cast<const float*>(at((static_cast<std::size_t>(length) + 15) / 16 * 64));
       });
+  if (packed->parts.screen && !has_screen(packed->spec, packed->parts.head.matrix.format)) fail("it has a screen for a head that cannot have one");
   if (accept) accept(file.model.spec, formats);
   file.model.tokenizer = BinaryReader(section(header.tokenizer, "its tokenizer's tables"), where).get<TokenizerTables>();
   if (static_cast<int>(file.model.tokenizer.family) > 1) fail("its tokenizer is of the kind " + std::to_string(static_cast<int>(file.model.tokenizer.family)));

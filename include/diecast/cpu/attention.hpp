@@ -68,6 +68,12 @@ template <CacheType type, std::size_t Queries, class Block>
         unrolled<Panels>([&](auto p) { sums[q][p] = fma(number, key[p], sums[q][p]); });
       });
     }
+    if constexpr (Cached<type>::scaled) {
+      unrolled<Panels>([&](auto p) {
+        const Floats scales = load(scales_of<type>(keys[p], head_dim, round_up(head_dim, lanes)));
+        unrolled<Queries>([&](auto q) { sums[q][p] = sums[q][p] * scales; });
+      });
+    }
     unrolled<Queries>([&](auto q) { unrolled<Panels>([&](auto p) { store(scores + q * stride + 16 * (static_cast<std::size_t>(panel) + p), sums[q][p]); }); });
   };
   int panel = first;
@@ -87,7 +93,9 @@ template <CacheType type, std::size_t Queries, class Block>
       Floats value[Vectors];
       unrolled<Vectors>([&](auto v) { value[v] = Cached<type>::get(values + 16 * v); });
       unrolled<Queries>([&](auto q) {
-        const Floats weight = broadcast(weights[q * stride + static_cast<std::size_t>(position)]);
+        float one = weights[q * stride + static_cast<std::size_t>(position)];
+        if constexpr (Cached<type>::scaled) one *= scales_of<type>(block(position / 16), head_dim, width)[16 + position % 16];
+        const Floats weight = broadcast(one);
         unrolled<Vectors>([&](auto v) { sums[q][v] = fma(weight, value[v], sums[q][v]); });
       });
     }

@@ -19,6 +19,7 @@
 #include <diecast/backend/layer_view.hpp>
 #include <diecast/cpu/ahead.hpp>
 #include <diecast/cpu/attention.hpp>
+#include <diecast/cpu/best_rows.hpp>
 #include <diecast/cpu/cache.hpp>
 #include <diecast/cpu/math.hpp>
 #include <diecast/cpu/norm.hpp>
@@ -39,7 +40,8 @@ template <Shape shape>
 class CpuContext final : public Context {
  public:
   CpuContext(std::shared_ptr<const PackedModel> model, int tokens, const Options& options)
-      : model_(std::move(model)), table_(tokens), cache_(spec(), table_.capacity(), options.cache), team_(options.threads), integers_(model_->integers()), precision_(options.precision) {
+      : model_(std::move(model)), table_(tokens), cache_(spec(), table_.capacity(), options.cache), team_(options.threads), integers_(model_->integers()), precision_(options.precision),
+        screens_(shape.screen && options.screen && model_->parts.screen) {
     for (int layer = 0; layer < spec().layers; ++layer) views_.push_back(view_of(spec(), layer));
     const Attention& a = spec().attention;
     numbers_ = {static_cast<float>(a.scale.value_or(1 / std::sqrt(static_cast<double>(a.head_dim)))), {}};
@@ -58,11 +60,15 @@ class CpuContext final : public Context {
     for (const Row& row : rows) table_.append(row.sequence);
     const auto asked = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.logits; }));
     logits_.resize(asked * static_cast<std::size_t>(spec().vocab));
+    const bool best = asked > 0 && std::all_of(rows.begin(), rows.end(), [](const Row& row) { return !row.logits || row.best.count > 0; });
+    best_.clear();
+    computed_ = 0;
     std::size_t done = 0;
     for (std::size_t first = 0; first < rows.size(); first += most_rows) {
       const auto slice = rows.subspan(first, (std::min)(most_rows, rows.size() - first));
-      done += run(slice, logits_.data() + done * static_cast<std::size_t>(spec().vocab), trace);
+      done += run(slice, logits_.data() + done * static_cast<std::size_t>(spec().vocab), best, trace);
     }
+    if (best) return {{}, spec().vocab, best_, computed_};
     return {logits_, spec().vocab};
   }
 
@@ -77,6 +83,7 @@ class CpuContext final : public Context {
   static constexpr std::size_t most_rows = 256;  // that go through the layers together: bounds the memory
   static constexpr int few_rows = 2;
   static constexpr int most_queries = 48;        // that share one reading of the cache
+  static constexpr int most_screened = 4;        // rows that ask: from then on the whole head, read once for all, costs less
 
   // What a thread has for itself.
   struct Thread {
@@ -90,6 +97,9 @@ class CpuContext final : public Context {
     std::vector<float> scores, outs;
     std::vector<Query> queries;
     std::vector<Partial> states, parts;
+    std::vector<BestRows> best;        // of each row that asks
+    std::vector<float> high, bounds;   // [row][panels of the share][16] of a screened head
+    ActivationRows norms;              // of the blocks of the rows that ask
   };
   // Consecutive rows of one sequence.
   struct RowTile {
@@ -116,7 +126,12 @@ class CpuContext final : public Context {
     };
     for (const LayerParts& layer : model_->parts.layers)
       for (const LinearPart* part : {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down}) add(part->matrix);
-    add(model_->parts.head.matrix);
+    if (screens_) {
+      add(model_->parts.screen.high);
+      add(model_->parts.screen.norms);
+    } else {
+      add(model_->parts.head.matrix);
+    }
     return order;
   }
 
@@ -144,19 +159,31 @@ class CpuContext final : public Context {
   }
 
   // All layers for these rows; returns how many rows of logits it wrote.
-  std::size_t run(std::span<const Row> rows, float* logits, Trace* trace) {
+  std::size_t run(std::span<const Row> rows, float* logits, bool best, Trace* trace) {
     const auto count = static_cast<int>(rows.size());
     make_room(count);
     tile_rows(rows);
     std::vector<int> asked;
     for (int i = 0; i < count; ++i)
       if (rows[static_cast<std::size_t>(i)].logits) asked.push_back(i);
-    const Pass pass{*this, rows, asked, logits, count <= few_rows || threads() == 1};
+    const Pass pass{*this, rows, asked, logits, count <= few_rows || threads() == 1, best};
     team_.run([&](int thread) {
       Thread& own = *threads_[static_cast<std::size_t>(thread)];
       Walk(pass, count <= few_rows ? own : shared_, own, thread, thread == 0 ? trace : nullptr).run();
     });
+    if (best) take_best(rows, asked);
     return asked.size();
+  }
+
+  void take_best(std::span<const Row> rows, const std::vector<int>& asked) {
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      std::vector<Candidate> found;
+      for (const auto& thread : threads_) {
+        found.insert(found.end(), thread->best[i].found().begin(), thread->best[i].found().end());
+        computed_ += thread->best[i].computed();
+      }
+      best_.push_back(best_of(std::move(found), rows[static_cast<std::size_t>(asked[i])].best.count));
+    }
   }
 
   void tile_rows(std::span<const Row> rows) {
@@ -183,6 +210,7 @@ class CpuContext final : public Context {
     const std::vector<int>& asked;
     float* logits;
     bool alone;  // each thread keeps all rows' hidden states for itself
+    bool best;   // the best of the logits are all that is asked for
   };
 
   // One thread's way through a pass.
@@ -478,6 +506,69 @@ class CpuContext final : public Context {
       }
       meet_if_shared();
       if (asked == 0) return;
+      if (pass_.best) own_.best.resize((std::max)(own_.best.size(), static_cast<std::size_t>(asked)));
+      if constexpr (shape.screen) {
+        if (pass_.best && c_.screens_ && asked <= most_screened) return screened_head(asked);
+      }
+      whole_head(asked);
+      if (!pass_.best) return;
+      const auto [first, last] = c_.share(c_.model_->parts.head.matrix.panels(), thread_);
+      for (int i = 0; i < asked; ++i) {
+        const Best best = row(pass_.asked[static_cast<std::size_t>(i)]).best;
+        own_.best[static_cast<std::size_t>(i)].look_through(logits_of(i), (std::min)(16 * first, best.ids), (std::min)(16 * last, best.ids), best.count);
+      }
+    }
+
+    float* logits_of(int i) const { return pass_.logits + static_cast<std::size_t>(i) * static_cast<std::size_t>(spec().vocab); }
+
+    // Finds the best rows of the head without reading it whole.
+    void screened_head(int asked) {
+      const Screen& screen = c_.model_->parts.screen;
+      const PackedMatrix& matrix = c_.model_->parts.head.matrix;
+      const auto [first, last] = c_.share(matrix.panels(), thread_);
+      const int begin = 16 * first;
+      const auto count = static_cast<std::size_t>(16 * (last - first)), rows = static_cast<std::size_t>(asked);
+      const Activations x = b_.x.view(exact());
+      if (own_.high.size() < rows * count) {
+        own_.high.resize(rows * count);
+        own_.bounds.resize(rows * count);
+        own_.norms = ActivationRows(most_screened, screen.norms.cols);
+      }
+      for (int i = 0; i < asked; ++i) block_norms(x, i, own_.norms.row(i));
+      // A share's outputs begin at its first row.
+      const auto of_share = [&](PackedMatrix part) {
+        part.data += static_cast<std::size_t>(first) * part.panel_bytes();
+        part.rows -= begin;
+        return part;
+      };
+      product<high_format, run_time>(of_share(screen.high), nullptr, x, asked, 0, last - first, {own_.high.data(), count}, own_.ahead);
+      product<norm_format, run_time>(of_share(screen.norms), nullptr, own_.norms.view(false), asked, 0, last - first, {own_.bounds.data(), count}, own_.ahead);
+      Ahead nothing;
+      const auto compute = [&](int i) {
+        return [this, i, &matrix, &x, &nothing](int panel) {
+          const Activations one = x.from(i);
+          product<Format::q8_0, run_time>(matrix, nullptr, one, 1, panel, panel + 1, {logits_of(i), static_cast<std::size_t>(spec().vocab)}, nothing);
+        };
+      };
+      const auto best_of_row = [&](int i) { return row(pass_.asked[static_cast<std::size_t>(i)]).best; };
+      for (int i = 0; i < asked; ++i) {
+        const Best best = best_of_row(i);
+        const auto at = static_cast<std::size_t>(i) * count;
+        own_.best[static_cast<std::size_t>(i)].screen(own_.high.data() + at, own_.bounds.data() + at, logits_of(i), (std::min)(begin, best.ids), (std::min)(16 * last, best.ids),
+                                                      best.count, compute(i));
+      }
+      meet();
+      for (int i = 0; i < asked; ++i) {
+        std::vector<float> sure;
+        for (const auto& thread : c_.threads_) {
+          const std::span<const float> its = thread->best[static_cast<std::size_t>(i)].sure();
+          sure.insert(sure.end(), its.begin(), its.end());
+        }
+        own_.best[static_cast<std::size_t>(i)].compute_survivors(logits_of(i), kth_best(sure, best_of_row(i).count), compute(i));
+      }
+    }
+
+    void whole_head(int asked) {
       const auto vocab = static_cast<std::size_t>(spec().vocab);
       project(c_.model_->parts.head, b_.x.view(exact()), asked, pass_.logits, vocab);
       if (!spec().logit_divisor && !spec().logit_soft_cap) return;
@@ -485,7 +576,7 @@ class CpuContext final : public Context {
       const int end = (std::min)(16 * last, spec().vocab);
       for (int i = 0; i < asked; ++i)
         for (int at = 16 * first; at < end; at += lanes) {
-          float* logits = pass_.logits + static_cast<std::size_t>(i) * vocab + at;
+          float* logits = logits_of(i) + at;
           Floats z = load_tail(logits, end - at);
           if (spec().logit_divisor) z = z / broadcast(static_cast<float>(*spec().logit_divisor));
           if (spec().logit_soft_cap) {
@@ -532,7 +623,10 @@ class CpuContext final : public Context {
   std::size_t chunks_ = 0;
   std::vector<Partial> partials_;  // [rows][heads][chunks]
   std::vector<float> partial_outs_;
+  bool screens_;
   std::vector<float> logits_;
+  std::vector<std::vector<Candidate>> best_;  // of the rows that asked
+  int computed_ = 0;
 };
 
 }  // namespace diecast::cpu::inline DIECAST_ISA

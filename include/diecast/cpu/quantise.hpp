@@ -26,6 +26,11 @@ struct Activations {
 
   int stride() const { return round_up(cols, lanes); }
   int blocks() const { return cols / block_columns; }
+  Activations from(int row) const {  // this row and those behind it
+    const auto r = static_cast<std::size_t>(row), at = r * static_cast<std::size_t>(cols), in_blocks = r * static_cast<std::size_t>(blocks());
+    return {values + r * static_cast<std::size_t>(stride()), integers + at, lower ? lower + at : nullptr, scales + in_blocks, sums + in_blocks, offsets + in_blocks,
+            offsets16 + 2 * in_blocks, cols};
+  }
 };
 
 namespace detail {

@@ -12,9 +12,11 @@
 #include <variant>
 #include <vector>
 
+#include <diecast/backend/backend.hpp>
 #include <diecast/error.hpp>
 #include <diecast/generate/answer.hpp>
 #include <diecast/generate/stop.hpp>
+#include <diecast/sample/candidate.hpp>
 #include <diecast/sample/logprobs.hpp>
 #include <diecast/sample/sampler.hpp>
 #include <diecast/tokens/detokenizer.hpp>
@@ -70,12 +72,15 @@ class Generation {
     ended_ = room_ == 0;
   }
 
-  // The next token, from the model's logits [vocab]. The piece is valid until the next call. The first one ends the stage that runs:
+  // What of the next logits suffices, or of those after so many tokens more: with log-probabilities all of them are needed.
+  Best needs(int later = 0) const { return logprobs_ ? Best{} : sampler_.needs(later); }
+
+  // The next token, from this row of the model's logits. The piece is valid until the next call. The first one ends the stage that runs:
   // `sample` begins, then `send`. `inner` gets an inner span for each further choice.
-  Piece next(std::span<const float> logits, Trace& stages, Trace* inner = nullptr) {
+  Piece next(const Logits& logits, std::size_t row, Trace& stages, Trace* inner = nullptr) {
     const int index = static_cast<int>(answer_.ids.size());
     if (index == 0) stages.stage("sample");
-    const int id = choose(logits, index == 0 ? nullptr : inner);
+    const int id = choose(logits, row, index == 0 ? nullptr : inner);
     if (index == 0) stages.stage("send");
     const bool ends = std::find(speech_->eos.begin(), speech_->eos.end(), id) != speech_->eos.end();
     const bool full = index + 1 == room_;
@@ -112,11 +117,11 @@ class Generation {
   }
 
  private:
-  int choose(std::span<const float> logits, Trace* inner) {
+  int choose(const Logits& logits, std::size_t row, Trace* inner) {
     const Trace::Scope scope(inner, "sample");
-    const int id = sampler_.sample(logits);
+    const int id = logits.best.empty() ? sampler_.sample(logits.row(static_cast<int>(row))) : sampler_.sample(logits.best[row]);
     answer_.ids.push_back(id);
-    if (logprobs_) answer_.logprobs.push_back(token_logprobs(logits, speech_->vocabulary, id, *logprobs_));
+    if (logprobs_) answer_.logprobs.push_back(token_logprobs(logits.row(static_cast<int>(row)), speech_->vocabulary, id, *logprobs_));
     return id;
   }
 

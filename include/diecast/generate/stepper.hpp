@@ -216,6 +216,7 @@ class Stepper {
       const Sequence& s = *part.sequence;
       for (int i = 0; i < part.count; ++i) rows_.push_back({s.ids[static_cast<std::size_t>(part.first + i)], part.first + i, s.handle, false});
       rows_.back().logits = part.asks();
+      rows_.back().best = s.generation.needs();
       if (!inner) inner = part.sequence->inner();
     }
     try {
@@ -228,17 +229,17 @@ class Stepper {
   }
   void give(std::span<const Part> parts, const Logits& logits, bool forks_allowed) {
     drop_cancelled();
-    int row = 0;
+    std::size_t row = 0;
     for (const Part& part : parts) {
       Sequence& s = *part.sequence;
       const bool over = s.over;
       if (!over && prefixes_) prefixes_->extend(s.place, s.handle, s.ids);
       if (!part.asks()) continue;
-      const auto of = logits.row(row++);
+      const std::size_t of = row++;
       if (over) continue;
       const std::vector<Sequence*> forks = s.reads ? forked(s, forks_allowed) : std::vector<Sequence*>();
-      choose(s, of);
-      for (Sequence* fork : forks) choose(*fork, of);
+      choose(s, logits, of);
+      for (Sequence* fork : forks) choose(*fork, logits, of);  // they need the same of the logits: nothing but the choice is theirs
     }
   }
   // The other choices of a request whose prompt was just read, as far as there is room; the rest joins from the queue.
@@ -261,9 +262,9 @@ class Stepper {
     std::erase(waiting_, nullptr);
     return forks;
   }
-  void choose(Sequence& s, std::span<const float> logits) {
+  void choose(Sequence& s, const Logits& logits, std::size_t row) {
     try {
-      const Piece piece = s.generation.next(logits, s.trace, s.inner());
+      const Piece piece = s.generation.next(logits, row, s.trace, s.inner());
       s.ids.push_back(piece.id);
       ++counted_.completion_tokens;
       if (piece.index == 0 && s.events().first) s.events().first(time_to_first_token(s.trace));
