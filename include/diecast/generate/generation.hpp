@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -44,6 +45,17 @@ inline void check(const Request& request) {
   if (request.logprobs && *request.logprobs < 0) throw Error("logprobs is " + std::to_string(*request.logprobs) + " but cannot be negative");
 }
 
+// A prompt that is as long as the context or longer; a shorter one would have been answered.
+class PromptTooLong : public Error {
+ public:
+  PromptTooLong(std::size_t tokens, int context)
+      : Error("the prompt has " + std::to_string(tokens) + " tokens, the context holds " + std::to_string(context)), tokens_(tokens) {}
+  std::size_t tokens() const noexcept { return tokens_; }
+
+ private:
+  std::size_t tokens_;
+};
+
 // Step 2. Refuses a prompt without tokens, and one that is longer than the context.
 inline std::vector<int> prompt_ids(const Request& request, const Tokenizer& tokenizer, int context_tokens, Trace& stages) {
   std::vector<int> ids;
@@ -55,8 +67,7 @@ inline std::vector<int> prompt_ids(const Request& request, const Tokenizer& toke
     put_bos(tokenizer, ids);
   }
   if (ids.empty()) throw Error("the prompt has no tokens");
-  if (ids.size() > static_cast<std::size_t>(context_tokens))
-    throw Error("the prompt has " + std::to_string(ids.size()) + " tokens, the context holds " + std::to_string(context_tokens));
+  if (ids.size() > static_cast<std::size_t>(context_tokens)) throw PromptTooLong(ids.size(), context_tokens);
   return ids;
 }
 
