@@ -381,17 +381,17 @@ struct Bytes {
   std::array<std::uint8_t, 64> v;
 };
 
-namespace detail {
+namespace inner {
 template <class Out, class F>
 inline Out each(const F& f) {
   Out out;
   for (std::size_t i = 0; i < out.v.size(); ++i) out.v[i] = f(i);
   return out;
 }
-}  // namespace detail
+}  // namespace inner
 
-inline Floats broadcast(float x) { return detail::each<Floats>([=](std::size_t) { return x; }); }
-inline Floats load(const float* at) { return detail::each<Floats>([=](std::size_t i) { return at[i]; }); }
+inline Floats broadcast(float x) { return inner::each<Floats>([=](std::size_t) { return x; }); }
+inline Floats load(const float* at) { return inner::each<Floats>([=](std::size_t i) { return at[i]; }); }
 inline void store(float* at, const Floats& x) {
   for (std::size_t i = 0; i < 16; ++i) at[i] = x.v[i];
 }
@@ -403,32 +403,32 @@ inline Floats load_first(const float* at, int count) {
 inline void store_first(float* at, const Floats& x, int count) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) at[i] = x.v[i];
 }
-inline Floats load(const std::uint16_t* halfs) { return detail::each<Floats>([=](std::size_t i) { return half_to_float(halfs[i]); }); }
-inline Floats load_bfloats(const std::uint16_t* at) { return detail::each<Floats>([=](std::size_t i) { return bfloat_to_float(at[i]); }); }
+inline Floats load(const std::uint16_t* halfs) { return inner::each<Floats>([=](std::size_t i) { return half_to_float(halfs[i]); }); }
+inline Floats load_bfloats(const std::uint16_t* at) { return inner::each<Floats>([=](std::size_t i) { return bfloat_to_float(at[i]); }); }
 inline void store_halfs(std::uint16_t* at, const Floats& x) {
   for (std::size_t i = 0; i < 16; ++i) at[i] = float_to_half(x.v[i]);
 }
 
-inline Floats operator+(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] + y.v[i]; }); }
-inline Floats operator-(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] - y.v[i]; }); }
-inline Floats operator*(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] * y.v[i]; }); }
-inline Floats operator/(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] / y.v[i]; }); }
+inline Floats operator+(const Floats& x, const Floats& y) { return inner::each<Floats>([&](std::size_t i) { return x.v[i] + y.v[i]; }); }
+inline Floats operator-(const Floats& x, const Floats& y) { return inner::each<Floats>([&](std::size_t i) { return x.v[i] - y.v[i]; }); }
+inline Floats operator*(const Floats& x, const Floats& y) { return inner::each<Floats>([&](std::size_t i) { return x.v[i] * y.v[i]; }); }
+inline Floats operator/(const Floats& x, const Floats& y) { return inner::each<Floats>([&](std::size_t i) { return x.v[i] / y.v[i]; }); }
 // One rounding where the machine has the instruction, two everywhere else: never a choice of the compiler's.
 inline Floats fma(const Floats& x, const Floats& y, const Floats& z) {
 #if defined(__FP_FAST_FMAF)
-  return detail::each<Floats>([&](std::size_t i) { return std::fma(x.v[i], y.v[i], z.v[i]); });
+  return inner::each<Floats>([&](std::size_t i) { return std::fma(x.v[i], y.v[i], z.v[i]); });
 #else
-  return detail::each<Floats>([&](std::size_t i) { return x.v[i] * y.v[i] + z.v[i]; });
+  return inner::each<Floats>([&](std::size_t i) { return x.v[i] * y.v[i] + z.v[i]; });
 #endif
 }
-inline Floats larger(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] > y.v[i] ? x.v[i] : y.v[i]; }); }
-inline Floats smaller(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] < y.v[i] ? x.v[i] : y.v[i]; }); }
-inline Floats abs(const Floats& x) { return detail::each<Floats>([&](std::size_t i) { return std::fabs(x.v[i]); }); }
+inline Floats larger(const Floats& x, const Floats& y) { return inner::each<Floats>([&](std::size_t i) { return x.v[i] > y.v[i] ? x.v[i] : y.v[i]; }); }
+inline Floats smaller(const Floats& x, const Floats& y) { return inner::each<Floats>([&](std::size_t i) { return x.v[i] < y.v[i] ? x.v[i] : y.v[i]; }); }
+inline Floats abs(const Floats& x) { return inner::each<Floats>([&](std::size_t i) { return std::fabs(x.v[i]); }); }
 inline Floats within(int from, int to, const Floats& x, const Floats& y) {
-  return detail::each<Floats>([&](std::size_t i) { return static_cast<int>(i) >= from && static_cast<int>(i) < to ? x.v[i] : y.v[i]; });
+  return inner::each<Floats>([&](std::size_t i) { return static_cast<int>(i) >= from && static_cast<int>(i) < to ? x.v[i] : y.v[i]; });
 }
 inline Floats where_less(const Floats& x, const Floats& y, const Floats& p, const Floats& q) {
-  return detail::each<Floats>([&](std::size_t i) { return x.v[i] < y.v[i] ? p.v[i] : q.v[i]; });
+  return inner::each<Floats>([&](std::size_t i) { return x.v[i] < y.v[i] ? p.v[i] : q.v[i]; });
 }
 inline float sum(Floats x) {
   for (std::size_t half = 8; half > 0; half /= 2)
@@ -442,20 +442,20 @@ inline float greatest(const Floats& x) {
 }
 
 inline Ints zero_ints() { return {}; }
-inline Ints broadcast_int(std::int32_t x) { return detail::each<Ints>([=](std::size_t) { return x; }); }
-inline Floats to_floats(const Ints& x) { return detail::each<Floats>([&](std::size_t i) { return static_cast<float>(x.v[i]); }); }
+inline Ints broadcast_int(std::int32_t x) { return inner::each<Ints>([=](std::size_t) { return x; }); }
+inline Floats to_floats(const Ints& x) { return inner::each<Floats>([&](std::size_t i) { return static_cast<float>(x.v[i]); }); }
 inline Ints as_ints(const Floats& x) { return std::bit_cast<Ints>(x); }
 inline Floats as_floats(const Ints& x) { return std::bit_cast<Floats>(x); }
-inline Ints operator+(const Ints& x, const Ints& y) { return detail::each<Ints>([&](std::size_t i) { return x.v[i] + y.v[i]; }); }
-inline Ints operator-(const Ints& x, const Ints& y) { return detail::each<Ints>([&](std::size_t i) { return x.v[i] - y.v[i]; }); }
+inline Ints operator+(const Ints& x, const Ints& y) { return inner::each<Ints>([&](std::size_t i) { return x.v[i] + y.v[i]; }); }
+inline Ints operator-(const Ints& x, const Ints& y) { return inner::each<Ints>([&](std::size_t i) { return x.v[i] - y.v[i]; }); }
 template <int Bits>
 Ints shift_left(const Ints& x) {
-  return detail::each<Ints>([&](std::size_t i) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(x.v[i]) << Bits); });
+  return inner::each<Ints>([&](std::size_t i) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(x.v[i]) << Bits); });
 }
 template <int Bits>
-Ints shift_right(const Ints& x) { return detail::each<Ints>([&](std::size_t i) { return x.v[i] >> Bits; }); }
-inline Ints load_signed_bytes(const std::int8_t* at) { return detail::each<Ints>([=](std::size_t i) { return static_cast<std::int32_t>(at[i]); }); }
-inline Ints load_unsigned_bytes(const std::uint8_t* at) { return detail::each<Ints>([=](std::size_t i) { return static_cast<std::int32_t>(at[i]); }); }
+Ints shift_right(const Ints& x) { return inner::each<Ints>([&](std::size_t i) { return x.v[i] >> Bits; }); }
+inline Ints load_signed_bytes(const std::int8_t* at) { return inner::each<Ints>([=](std::size_t i) { return static_cast<std::int32_t>(at[i]); }); }
+inline Ints load_unsigned_bytes(const std::uint8_t* at) { return inner::each<Ints>([=](std::size_t i) { return static_cast<std::int32_t>(at[i]); }); }
 inline std::int32_t sum(const Ints& x) {
   std::int32_t total = 0;
   for (const std::int32_t one : x.v) total += one;
@@ -463,7 +463,7 @@ inline std::int32_t sum(const Ints& x) {
 }
 inline Ints round_to_ints(const Floats& x) {
   // Adding 1.5 * 2^23 rounds to the nearest, ties to even. What is not a number becomes the least: its scale says that it is not.
-  return detail::each<Ints>([&](std::size_t i) {
+  return inner::each<Ints>([&](std::size_t i) {
     const float shifted = x.v[i] + 12'582'912.0F;
     return x.v[i] >= -16256.5F && x.v[i] <= 16256.5F ? static_cast<std::int32_t>(shifted - 12'582'912.0F) : -16256;
   });
@@ -472,13 +472,13 @@ inline void store_bytes(std::int8_t* to, const Ints& x) {
   for (std::size_t i = 0; i < 16; ++i) to[i] = static_cast<std::int8_t>(x.v[i]);
 }
 
-inline Bytes load_bytes(const std::uint8_t* at) { return detail::each<Bytes>([=](std::size_t i) { return at[i]; }); }
-inline Bytes low_nibbles(const Bytes& x) { return detail::each<Bytes>([&](std::size_t i) { return static_cast<std::uint8_t>(x.v[i] & 15U); }); }
-inline Bytes high_nibbles(const Bytes& x) { return detail::each<Bytes>([&](std::size_t i) { return static_cast<std::uint8_t>(x.v[i] >> 4); }); }
-inline Bytes high_nibbles_x16(const Bytes& x) { return detail::each<Bytes>([&](std::size_t i) { return static_cast<std::uint8_t>(x.v[i] & 240U); }); }
+inline Bytes load_bytes(const std::uint8_t* at) { return inner::each<Bytes>([=](std::size_t i) { return at[i]; }); }
+inline Bytes low_nibbles(const Bytes& x) { return inner::each<Bytes>([&](std::size_t i) { return static_cast<std::uint8_t>(x.v[i] & 15U); }); }
+inline Bytes high_nibbles(const Bytes& x) { return inner::each<Bytes>([&](std::size_t i) { return static_cast<std::uint8_t>(x.v[i] >> 4); }); }
+inline Bytes high_nibbles_x16(const Bytes& x) { return inner::each<Bytes>([&](std::size_t i) { return static_cast<std::uint8_t>(x.v[i] & 240U); }); }
 template <int Shift, int Mask>
 Bytes put_bits(const Bytes& low, const Bytes& high) {
-  return detail::each<Bytes>([&](std::size_t i) {
+  return inner::each<Bytes>([&](std::size_t i) {
     const unsigned bits = Shift >= 0 ? static_cast<unsigned>(high.v[i]) << (Shift >= 0 ? Shift : 0) : static_cast<unsigned>(high.v[i]) >> (Shift < 0 ? -Shift : 0);
     return static_cast<std::uint8_t>(low.v[i] | (bits & static_cast<unsigned>(Mask)));
   });
@@ -546,323 +546,6 @@ inline Floats load_tail(const float* at, int left) { return left >= lanes ? load
 inline void store_tail(float* at, Floats x, int left) {
   if (left >= lanes) store(at, x);
   else store_first(at, x, left);
-}
-
-}  // namespace diecast::cpu::inline DIECAST_ISA
-
-#undef DIECAST_ISA
-
-// ---- diecast/cpu/ahead.hpp
-// What a thread reads next. A token's weights are read once, in an order that is known: so memory is asked for them some kilobytes ahead,
-// across the ends of matrices and while threads wait for each other.
-
-#ifdef DIECAST_ISA
-#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
-#endif
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
-#define DIECAST_ISA avx512_with_amx
-#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
-#define DIECAST_ISA avx512
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
-#define DIECAST_ISA avx2_with_avx512f
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
-#define DIECAST_ISA avx2
-#elif defined(__AVX__)
-#define DIECAST_ISA portable_with_avx
-#elif defined(__SSE4_1__)
-#define DIECAST_ISA portable_with_sse4
-#else
-#define DIECAST_ISA portable
-#endif
-
-namespace diecast::cpu::inline DIECAST_ISA {
-
-struct Segment {
-  const std::byte* begin{};
-  std::size_t bytes{};  // a multiple of 64
-};
-
-class Ahead {
- public:
-  static constexpr std::size_t distance = 24 * 1024;  // bytes: enough to hide the memory's latency, little enough to stay in the second cache
-
-  Ahead() = default;  // asks for nothing
-  // All that a thread reads for one token, in order; it reads it again for the next.
-  explicit Ahead(std::span<const Segment> order) : order_(order) { rewind(); }
-
-  // The next thing to be read is the order's beginning again.
-  void rewind() {
-    if (order_.empty()) return;
-    at_ = owed_ = 0;
-    enter();
-    advance(distance);
-  }
-  // `bytes` more of the order are being read.
-  void advance(std::size_t bytes) {
-    if (order_.empty()) return;
-    for (owed_ += bytes; owed_ >= 64; owed_ -= 64) {
-      if (next_ == end_) {
-        at_ = at_ + 1 == order_.size() ? 0 : at_ + 1;
-        enter();
-      }
-      prefetch(next_);
-      next_ += 64;
-    }
-  }
-
- private:
-  void enter() {
-    next_ = order_[at_].begin;
-    end_ = next_ + order_[at_].bytes;
-  }
-
-  std::span<const Segment> order_;
-  std::size_t at_ = 0, owed_ = 0;
-  const std::byte* next_ = nullptr;
-  const std::byte* end_ = nullptr;
-};
-
-}  // namespace diecast::cpu::inline DIECAST_ISA
-
-#undef DIECAST_ISA
-
-// ---- diecast/cpu/arena.hpp
-// One piece of zeroed memory; for what is read once a token on huge pages, where the system has them: fewer misses of the translation cache.
-
-namespace diecast::cpu {
-
-class Arena {
- public:
-  Arena() = default;
-  enum class Pages { huge, usual };  // usual: for memory of which perhaps only a little is ever touched
-
-  explicit Arena(std::size_t bytes, Pages pages = Pages::huge) : size_((bytes + huge - 1) / huge * huge + huge) {
-    address_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (address_ == MAP_FAILED) {
-      const int error = errno;
-      address_ = nullptr;
-      throw Error(std::to_string(bytes) + " bytes of memory were asked for: " + std::strerror(error));
-    }
-    const auto at = reinterpret_cast<std::uintptr_t>(address_);
-    begin_ = reinterpret_cast<std::byte*>((at + huge - 1) / huge * huge);
-    if (pages == Pages::huge) ::madvise(begin_, size_ - huge, MADV_HUGEPAGE);  // advice: where it is not taken, nothing is lost but speed
-  }
-  Arena(Arena&& other) noexcept : address_(std::exchange(other.address_, nullptr)), begin_(other.begin_), size_(other.size_) {}
-  Arena& operator=(Arena&& other) noexcept {
-    std::swap(address_, other.address_);
-    std::swap(begin_, other.begin_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~Arena() {
-    if (address_) ::munmap(address_, size_);
-  }
-
-  std::byte* data() const { return begin_; }  // at a multiple of 2 MiB
-
- private:
-  static constexpr std::size_t huge = std::size_t{2} << 20;
-
-  void* address_ = nullptr;
-  std::byte* begin_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-}  // namespace diecast::cpu
-
-// ---- diecast/cpu/options.hpp
-// What a user may choose of the CPU path.
-
-namespace diecast::cpu {
-
-// How keys and values are kept. f16 has three more bits than bf16, bf16 the range of a float; what is too great for f16 becomes its greatest. q8 has 8 bits
-// and a float for each head and position: a little over half of the memory.
-enum class CacheType { f16, bf16, f32, q8 };
-
-constexpr std::string_view cache_type_name(CacheType type) {
-  return type == CacheType::f16 ? "f16" : type == CacheType::bf16 ? "bf16" : type == CacheType::f32 ? "f32" : "q8";
-}
-constexpr std::optional<CacheType> cache_type_of(std::string_view name) {
-  for (const CacheType type : {CacheType::f16, CacheType::bf16, CacheType::f32, CacheType::q8})
-    if (name == cache_type_name(type)) return type;
-  return {};
-}
-
-// How many bits the activations have in integer products. The error of 8 is that of other engines with 8-bit activations; the products whose input
-// varies most, Q/K/V and down, make up most of it.
-enum class Precision {
-  fast,      // 8 everywhere
-  balanced,  // 15 before Q/K/V and down, 8 elsewhere
-  exact      // 15 everywhere: what is left is less than the cache's halves add
-};
-
-constexpr std::string_view precision_name(Precision precision) {
-  return precision == Precision::fast ? "fast" : precision == Precision::balanced ? "balanced" : "exact";
-}
-constexpr std::optional<Precision> precision_of(std::string_view name) {
-  for (const Precision precision : {Precision::fast, Precision::balanced, Precision::exact})
-    if (name == precision_name(precision)) return precision;
-  return {};
-}
-
-struct Options {
-  int threads = 1;
-  CacheType cache = CacheType::f16;
-  Precision precision = Precision::exact;
-  bool screen = true;  // where the head has a screen and only the best are asked for; changes no result
-};
-
-// Bytes of the keys and values of one head in a block of 16 positions; values are padded to 16.
-constexpr std::size_t cache_block_bytes(int head_dim, CacheType type) {
-  const auto numbers = static_cast<std::size_t>(16 * (head_dim + (head_dim + 15) / 16 * 16));
-  if (type == CacheType::q8) return numbers + 2 * 16 * sizeof(float);
-  return numbers * (type == CacheType::f32 ? 4 : 2);
-}
-
-// Bytes of keys and values for a context of this many tokens.
-constexpr std::size_t cache_bytes(const Spec& spec, int tokens, CacheType type) {
-  const auto blocks = static_cast<std::size_t>((tokens + BlockTable::block_tokens - 1) / BlockTable::block_tokens);
-  return blocks * cache_block_bytes(spec.attention.head_dim, type) * static_cast<std::size_t>(spec.attention.kv_heads) * static_cast<std::size_t>(spec.layers);
-}
-
-}  // namespace diecast::cpu
-
-// ---- diecast/cpu/cache.hpp
-// Keys and values of all layers, in the blocks of the context's table. Within a block of 16 positions the keys of a head stand side by side,
-// [head_dim][16], so that sixteen scores are computed at once; the values stand one after another, [16][head_dim padded to 16]. Eight bits are followed by
-// what they are multiplied by: a float for each position's key, and one for its value.
-
-#ifdef DIECAST_ISA
-#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
-#endif
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
-#define DIECAST_ISA avx512_with_amx
-#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
-#define DIECAST_ISA avx512
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
-#define DIECAST_ISA avx2_with_avx512f
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
-#define DIECAST_ISA avx2
-#elif defined(__AVX__)
-#define DIECAST_ISA portable_with_avx
-#elif defined(__SSE4_1__)
-#define DIECAST_ISA portable_with_sse4
-#else
-#define DIECAST_ISA portable
-#endif
-
-namespace diecast::cpu::inline DIECAST_ISA {
-
-template <CacheType type>
-struct Cached {
-  static constexpr bool scaled = false;
-  using Element = std::uint16_t;
-  static void put(Element* at, Floats x) {
-    if constexpr (type == CacheType::f16) {
-      constexpr float most = 65504;  // an infinity times a zero would be no number; NaN stays one
-      store_halfs(at, smaller(broadcast(most), larger(broadcast(-most), x)));
-    } else {
-      float values[lanes];
-      store(values, x);
-      for (int i = 0; i < lanes; ++i) at[i] = float_to_bfloat(values[i]);
-    }
-  }
-  static Floats get(const Element* at) {
-    if constexpr (type == CacheType::f16) return load(at);
-    else return load_bfloats(at);
-  }
-};
-template <>
-struct Cached<CacheType::f32> {
-  static constexpr bool scaled = false;
-  using Element = float;
-  static void put(float* at, Floats x) { store(at, x); }
-  static Floats get(const float* at) { return load(at); }
-};
-template <>
-struct Cached<CacheType::q8> {
-  static constexpr bool scaled = true;
-  using Element = std::int8_t;
-  static void put(std::int8_t* at, Floats x) { store_bytes(at, round_to_ints(x)); }
-  static Floats get(const std::int8_t* at) { return to_floats(load_signed_bytes(at)); }
-};
-
-// The scales of a block's keys, and behind them those of its values.
-template <CacheType type>
-const float* scales_of(const typename Cached<type>::Element* block, int head_dim, int width) {
-  return reinterpret_cast<const float*>(block + 16 * (head_dim + width));
-}
-
-// What 8 bits of these numbers are multiplied by; NaN where one of them is not finite, so that it is not lost.
-inline float scale_of(const float* values, int count) {
-  Floats most = broadcast(0.0F), wrong = broadcast(0.0F);
-  for (int i = 0; i < count; i += lanes) {
-    const Floats x = load_tail(values + i, count - i);
-    most = larger(most, abs(x));
-    wrong = fma(x, broadcast(0.0F), wrong);
-  }
-  return greatest(most) / 127 + sum(wrong);
-}
-
-class KvCache {
- public:
-  KvCache(const Spec& spec, int tokens, CacheType type)
-      : type_(type), head_dim_(static_cast<std::size_t>(spec.attention.head_dim)), width_(static_cast<std::size_t>(round_up(spec.attention.head_dim, lanes))),
-        kv_heads_(static_cast<std::size_t>(spec.attention.kv_heads)),
-        blocks_(static_cast<std::size_t>((tokens + BlockTable::block_tokens - 1) / BlockTable::block_tokens)), memory_(cache_bytes(spec, tokens, type), Arena::Pages::usual) {}
-
-  CacheType type() const { return type_; }
-  std::size_t width() const { return width_; }
-
-  // Keys [head_dim][16] of a block, then its values [16][width].
-  template <CacheType type>
-  typename Cached<type>::Element* block(int layer, int head, std::size_t block) const {
-    const std::size_t at = (static_cast<std::size_t>(layer) * kv_heads_ + static_cast<std::size_t>(head)) * blocks_ + block;
-    return reinterpret_cast<typename Cached<type>::Element*>(memory_.data() + at * cache_block_bytes(static_cast<int>(head_dim_), type));
-  }
-
-  template <CacheType type>
-  void append(int layer, int head, std::size_t slot, const float* key, const float* value) const {
-    const auto size = static_cast<int>(head_dim_);
-    auto* const at = block<type>(layer, head, slot / 16);
-    auto* const keys = at + slot % 16;
-    auto* const values = at + 16 * head_dim_ + slot % 16 * width_;
-    Floats key_factor = broadcast(1.0F), value_factor = key_factor;
-    if constexpr (Cached<type>::scaled) {
-      auto* const scales = const_cast<float*>(scales_of<type>(at, size, static_cast<int>(width_))) + slot % 16;
-      scales[0] = scale_of(key, size);
-      scales[16] = scale_of(value, size);
-      const auto inverse = [](float scale) { return broadcast(scale > 1e-35F ? 1 / scale : 0.0F); };
-      key_factor = inverse(scales[0]);
-      value_factor = inverse(scales[16]);
-    }
-    for (int i = 0; i < size; i += lanes) {
-      Floats k = load_tail(key + i, size - i), v = load_tail(value + i, size - i);
-      if constexpr (Cached<type>::scaled) {
-        k = k * key_factor;
-        v = v * value_factor;
-      }
-      typename Cached<type>::Element sixteen[lanes];
-      Cached<type>::put(sixteen, k);
-      for (int j = 0; j < lanes && i + j < size; ++j) keys[16 * (i + j)] = sixteen[j];
-      Cached<type>::put(values + i, v);
-    }
-  }
-
- private:
-  CacheType type_;
-  std::size_t head_dim_, width_, kv_heads_, blocks_;
-  Arena memory_;
-};
-
-template <class Visitor>
-auto with_cache(CacheType type, const Visitor& visit) {
-  switch (type) {
-    case CacheType::f16: return visit.template operator()<CacheType::f16>();
-    case CacheType::bf16: return visit.template operator()<CacheType::bf16>();
-    case CacheType::q8: return visit.template operator()<CacheType::q8>();
-    default: return visit.template operator()<CacheType::f32>();
-  }
 }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
@@ -949,10 +632,8 @@ Floats activate(Floats x) {
 
 #undef DIECAST_ISA
 
-// ---- diecast/cpu/attention.hpp
-// Attention over the cache: keys and values of a head are read once for all queries that see them. Positions are taken in fixed chunks, each
-// with its own greatest score, and chunks are merged in their order, so that a query's result is the same bits whoever reads beside it
-// and however the chunks are shared among threads.
+// ---- diecast/cpu/norm.hpp
+// RMSNorm and LayerNorm of one row. The sums take sixteen lanes side by side and are put together in one order.
 
 #ifdef DIECAST_ISA
 #error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
@@ -975,159 +656,107 @@ Floats activate(Floats x) {
 
 namespace diecast::cpu::inline DIECAST_ISA {
 
-inline constexpr int chunk_positions = 256;
-
-struct Query {
-  const float* values;  // [head_dim]
-  int first, last;      // the positions that it sees: [first, last)
-};
-
-// What attention over some positions comes to: out / total is the weighted mean of their values.
-struct Partial {
-  float greatest = -std::numeric_limits<float>::infinity();
-  float total = 0;
-  float* out{};  // [head_dim padded to 16]
-};
-
-struct AttentionNumbers {
-  float scale;
-  std::optional<float> soft_cap;
-};
-
-// Takes what later positions come to into what the earlier ones came to.
-inline void merge(Partial& into, const Partial& later, std::size_t width) {
-  const float most = later.greatest > into.greatest ? later.greatest : into.greatest;
-  float weights[2];
-  float differences[16] = {into.greatest - most, later.greatest - most};
-  float powers[16];
-  store(powers, exp(load(differences)));
-  weights[0] = into.total == 0 ? 0 : powers[0];  // nothing yet: its greatest is minus infinity
-  weights[1] = powers[1];
-  for (std::size_t i = 0; i < width; i += lanes)
-    store(into.out + i, fma(load(into.out + i), broadcast(weights[0]), load(later.out + i) * broadcast(weights[1])));
-  into.total = into.total * weights[0] + later.total * weights[1];
-  into.greatest = most;
-}
-
-namespace detail {
-
-// Scores of some queries for the panels [first, last) of a chunk: 16 positions at once.
-template <CacheType type, std::size_t Queries, class Block>
-[[gnu::flatten]] void score(const Query* queries, int head_dim, int first, int last, const Block& block, float* scores, std::size_t stride) {
-  const auto panels = [&]<std::size_t Panels>(int panel) {
-    const typename Cached<type>::Element* keys[Panels];
-    unrolled<Panels>([&](auto p) { keys[p] = block(panel + static_cast<int>(p())); });
-    Floats sums[Queries][Panels];
-    unrolled<Queries>([&](auto q) { unrolled<Panels>([&](auto p) { sums[q][p] = broadcast(0.0F); }); });
-    for (int i = 0; i < head_dim; ++i) {
-      Floats key[Panels];
-      unrolled<Panels>([&](auto p) { key[p] = Cached<type>::get(keys[p] + 16 * i); });
-      unrolled<Queries>([&](auto q) {
-        const Floats number = broadcast(queries[q].values[i]);
-        unrolled<Panels>([&](auto p) { sums[q][p] = fma(number, key[p], sums[q][p]); });
-      });
-    }
-    if constexpr (Cached<type>::scaled) {
-      unrolled<Panels>([&](auto p) {
-        const Floats scales = load(scales_of<type>(keys[p], head_dim, round_up(head_dim, lanes)));
-        unrolled<Queries>([&](auto q) { sums[q][p] = sums[q][p] * scales; });
-      });
-    }
-    unrolled<Queries>([&](auto q) { unrolled<Panels>([&](auto p) { store(scores + q * stride + 16 * (static_cast<std::size_t>(panel) + p), sums[q][p]); }); });
-  };
-  int panel = first;
-  constexpr int together = Queries > 2 ? 4 : 8;  // enough sums in flight to hide how long each addition takes
-  for (; panel + together <= last; panel += together) panels.template operator()<together>(panel);
-  for (; panel < last; ++panel) panels.template operator()<1>(panel);
-}
-
-// Weighted sums of the values at positions [first, last) of a chunk, 64 columns at a time.
-template <CacheType type, std::size_t Queries, class Block>
-[[gnu::flatten]] void weigh(const float* weights, std::size_t stride, int head_dim, int width, int first, int last, const Block& block, const Partial* out) {
-  const auto columns = [&]<std::size_t Vectors>(int column) {
-    Floats sums[Queries][Vectors];
-    unrolled<Queries>([&](auto q) { unrolled<Vectors>([&](auto v) { sums[q][v] = broadcast(0.0F); }); });
-    for (int position = first; position < last; ++position) {
-      const auto* values = block(position / 16) + 16 * head_dim + position % 16 * width + column;
-      Floats value[Vectors];
-      unrolled<Vectors>([&](auto v) { value[v] = Cached<type>::get(values + 16 * v); });
-      unrolled<Queries>([&](auto q) {
-        float one = weights[q * stride + static_cast<std::size_t>(position)];
-        if constexpr (Cached<type>::scaled) one *= scales_of<type>(block(position / 16), head_dim, width)[16 + position % 16];
-        const Floats weight = broadcast(one);
-        unrolled<Vectors>([&](auto v) { sums[q][v] = fma(weight, value[v], sums[q][v]); });
-      });
-    }
-    unrolled<Queries>([&](auto q) { unrolled<Vectors>([&](auto v) { store(out[q].out + column + 16 * static_cast<int>(v()), sums[q][v]); }); });
-  };
-  int column = 0;
-  for (; column + 64 <= width; column += 64) columns.template operator()<4>(column);
-  for (; column < width; column += 16) columns.template operator()<1>(column);
-}
-
-// Scores to weights, in place; the positions that the query does not see get 0.
-inline void soften(float* scores, int first, int last, int from, int to, const AttentionNumbers& numbers, Partial& partial) {
-  const Floats masked = broadcast(-std::numeric_limits<float>::infinity());
-  Floats most = masked;
-  for (int at = first; at < last; at += lanes) {
-    Floats s = load(scores + at) * broadcast(numbers.scale);
-    if (numbers.soft_cap) s = broadcast(*numbers.soft_cap) * tanh(s / broadcast(*numbers.soft_cap));
-    const int low = from - at < 0 ? 0 : from - at > lanes ? lanes : from - at, high = to - at < 0 ? 0 : to - at > lanes ? lanes : to - at;
-    s = within(low, high, s, masked);
-    store(scores + at, s);
-    most = larger(most, s);
+// y may be x. What lies behind `size` is not written.
+inline void rms_norm(const float* x, const float* weight, float epsilon, int size, float* y) {
+  Floats squares = broadcast(0.0F);
+  for (int i = 0; i < size; i += lanes) {
+    const Floats a = load_tail(x + i, size - i);
+    squares = fma(a, a, squares);
   }
-  partial.greatest = greatest(most);
+  const Floats scale = broadcast(1.0F / std::sqrt(sum(squares) / static_cast<float>(size) + epsilon));
+  for (int i = 0; i < size; i += lanes) store_tail(y + i, load_tail(x + i, size - i) * scale * load_tail(weight + i, size - i), size - i);
+}
+
+// bias may be null.
+inline void layer_norm(const float* x, const float* weight, const float* bias, float epsilon, int size, float* y) {
   Floats total = broadcast(0.0F);
-  for (int at = first; at < last; at += lanes) {
-    const Floats weight = exp(load(scores + at) - broadcast(partial.greatest));
-    store(scores + at, weight);
-    total = total + weight;
+  for (int i = 0; i < size; i += lanes) total = total + load_tail(x + i, size - i);
+  const Floats mean = broadcast(sum(total) / static_cast<float>(size));
+  Floats squares = broadcast(0.0F);
+  for (int i = 0; i < size; i += lanes) {
+    const Floats a = within(0, size - i < lanes ? size - i : lanes, load_tail(x + i, size - i) - mean, broadcast(0.0F));
+    squares = fma(a, a, squares);
   }
-  partial.total = sum(total);
+  const Floats scale = broadcast(1.0F / std::sqrt(sum(squares) / static_cast<float>(size) + epsilon));
+  for (int i = 0; i < size; i += lanes) {
+    const Floats a = (load_tail(x + i, size - i) - mean) * scale * load_tail(weight + i, size - i);
+    store_tail(y + i, bias ? a + load_tail(bias + i, size - i) : a, size - i);
+  }
 }
 
-}  // namespace detail
+}  // namespace diecast::cpu::inline DIECAST_ISA
 
-// One chunk for `count` queries. block(i) is the i-th block of the chunk's sequence. scores: [count][chunk_positions].
-// parts[q] is filled for the queries that see some of the chunk, and left alone for the others; returns nothing of them.
-template <CacheType type, int HeadDim, class Block>
-void attend_chunk(int chunk, const Query* queries, std::size_t count, int run_time_head_dim, const Block& block_at, const AttentionNumbers& numbers, float* scores,
-                  Partial* parts) {
-  const int head_dim = HeadDim == 0 ? run_time_head_dim : HeadDim, width = round_up(head_dim, lanes);
-  const int base = chunk * chunk_positions;
-  int first = chunk_positions, last = 0;  // what any query sees, within the chunk
-  for (std::size_t q = 0; q < count; ++q) {
-    const int from = queries[q].first - base, to = queries[q].last - base;
-    if (to <= 0 || from >= chunk_positions) continue;
-    first = from < first ? (from < 0 ? 0 : from) : first;
-    last = to > last ? (to > chunk_positions ? chunk_positions : to) : last;
-  }
-  if (first >= last) return;
-  const int first_panel = first / 16, last_panel = (last + 15) / 16;
-  const typename Cached<type>::Element* blocks[chunk_positions / 16];
-  for (int panel = first_panel; panel < last_panel; ++panel) blocks[panel] = block_at(base / 16 + panel);
-  const auto block = [&](int panel) { return blocks[panel]; };
-  const auto in_tiles = [&](const auto& tile) {
-    std::size_t q = 0;
-    for (; q + 4 <= count; q += 4) tile.template operator()<4>(q);
-    if (count - q == 3) tile.template operator()<3>(q);
-    if (count - q == 2) tile.template operator()<2>(q);
-    if (count - q == 1) tile.template operator()<1>(q);
-  };
-  in_tiles([&]<std::size_t Queries>(std::size_t q) {
-    detail::score<type, Queries>(queries + q, head_dim, first_panel, last_panel, block, scores + q * chunk_positions, chunk_positions);
-  });
-  for (std::size_t q = 0; q < count; ++q) {
-    const int from = queries[q].first - base, to = queries[q].last - base;
-    detail::soften(scores + q * chunk_positions, 16 * first_panel, 16 * last_panel, from, to, numbers, parts[q]);
-  }
-  in_tiles([&]<std::size_t Queries>(std::size_t q) {
-    detail::weigh<type, Queries>(scores + q * chunk_positions, chunk_positions, head_dim, width, first, last, block, parts + q);
-  });
-}
+#undef DIECAST_ISA
 
-inline bool sees(const Query& query, int chunk) { return query.first < (chunk + 1) * chunk_positions && query.last > chunk * chunk_positions; }
+// ---- diecast/cpu/ahead.hpp
+// What a thread reads next. A token's weights are read once, in an order that is known: so memory is asked for them some kilobytes ahead,
+// across the ends of matrices and while threads wait for each other.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+struct Segment {
+  const std::byte* begin{};
+  std::size_t bytes{};  // a multiple of 64
+};
+
+class Ahead {
+ public:
+  static constexpr std::size_t distance = 24 * 1024;  // bytes: enough to hide the memory's latency, little enough to stay in the second cache
+
+  Ahead() = default;  // asks for nothing
+  // All that a thread reads for one token, in order; it reads it again for the next.
+  explicit Ahead(std::span<const Segment> order) : order_(order) { rewind(); }
+
+  // The next thing to be read is the order's beginning again.
+  void rewind() {
+    if (order_.empty()) return;
+    at_ = owed_ = 0;
+    enter();
+    advance(distance);
+  }
+  // `bytes` more of the order are being read.
+  void advance(std::size_t bytes) {
+    if (order_.empty()) return;
+    for (owed_ += bytes; owed_ >= 64; owed_ -= 64) {
+      if (next_ == end_) {
+        at_ = at_ + 1 == order_.size() ? 0 : at_ + 1;
+        enter();
+      }
+      prefetch(next_);
+      next_ += 64;
+    }
+  }
+
+ private:
+  void enter() {
+    next_ = order_[at_].begin;
+    end_ = next_ + order_[at_].bytes;
+  }
+
+  std::span<const Segment> order_;
+  std::size_t at_ = 0, owed_ = 0;
+  const std::byte* next_ = nullptr;
+  const std::byte* end_ = nullptr;
+};
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
 
@@ -1410,7 +1039,7 @@ struct Activations {
   }
 };
 
-namespace detail {
+namespace inner {
 
 template <bool wide>
 void quantise_blocks(const Activations& x, std::size_t row) {
@@ -1445,11 +1074,11 @@ void quantise_blocks(const Activations& x, std::size_t row) {
   }
 }
 
-}  // namespace detail
+}  // namespace inner
 
 inline void quantise(const Activations& x, int row) {
-  if (x.lower) detail::quantise_blocks<true>(x, static_cast<std::size_t>(row));
-  else detail::quantise_blocks<false>(x, static_cast<std::size_t>(row));
+  if (x.lower) inner::quantise_blocks<true>(x, static_cast<std::size_t>(row));
+  else inner::quantise_blocks<false>(x, static_cast<std::size_t>(row));
 }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
@@ -1606,7 +1235,7 @@ inline bool tiles_ready() { return false; }
 
 namespace diecast::cpu::inline DIECAST_ISA {
 
-inline constexpr int run_time = 0;    // an extent that is not known to the compiler
+inline constexpr int run_time = 0;    // an extent that is not known to the compiler: all models use it, since known ones gain nothing (bench/README.md)
 inline constexpr int least_tile = 6;  // tokens from which on a tile of sixteen costs less than they do one by one
 
 // Where a product's outputs go: out[token * stride + row].
@@ -1615,7 +1244,7 @@ struct Output {
   std::size_t stride{};
 };
 
-namespace detail {
+namespace inner {
 
 template <int Bits, std::size_t Quad>
 Bytes quad_of(const std::uint8_t* block) {
@@ -1779,9 +1408,10 @@ template <Form form, bool wide, int set>
 }
 
 // integer_panel for sixteen tokens. unpacked: the panel's integers as bytes.
-template <Format format, bool wide>
-void tile_panel(const std::byte* panel, const std::uint8_t* unpacked, const TokenTile& x, int cols, Floats (&out)[16]) {
+template <Format format, int Cols, bool wide>
+void tile_panel(const std::byte* panel, const std::uint8_t* unpacked, const TokenTile& x, int run_time_cols, Floats (&out)[16]) {
   constexpr Form form = form_of(format);
+  const int cols = Cols == run_time ? run_time_cols : Cols;
   const std::byte* const scales = panel + form.weight_bytes(cols);
   const std::size_t groups = static_cast<std::size_t>(cols) / form.group, steps = wide ? groups : (groups + 1) / 2;
   alignas(64) std::int32_t sums[2 * 16 * 16];
@@ -1853,7 +1483,7 @@ class TokenTiles {
 
 // Tokens in sixteens; the last tile may hold fewer, and reads rows behind them that belong to nobody. Two panels at a time, while the tokens' bytes
 // are in the first cache.
-template <Format format>
+template <Format format, int Cols>
 void product_by_tiles(const PackedMatrix& matrix, const float* bias, const Activations& x, int tokens, int first_panel, int last_panel, Output out, Ahead& ahead) {
   constexpr Form form = form_of(format);
   constexpr int together = 2;
@@ -1881,8 +1511,8 @@ void product_by_tiles(const PackedMatrix& matrix, const float* bias, const Activ
       for (int panel = begin; panel < end; ++panel) {
         const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * panel_bytes;
         Floats f[16];
-        if (tile.lower) tile_panel<format, true>(data, weights[panel - begin], tile, cols, f);
-        else tile_panel<format, false>(data, weights[panel - begin], tile, cols, f);
+        if (tile.lower) tile_panel<format, Cols, true>(data, weights[panel - begin], tile, cols, f);
+        else tile_panel<format, Cols, false>(data, weights[panel - begin], tile, cols, f);
         for (int t = 0; t < 16 && first + t < tokens; ++t)
           store_tail(out.values + static_cast<std::size_t>(first + t) * out.stride + 16 * static_cast<std::size_t>(panel),
                      bias ? f[t] + load(bias + 16 * static_cast<std::size_t>(panel)) : f[t], matrix.rows - 16 * panel);
@@ -1922,7 +1552,7 @@ template <Format format, int Cols, int Tokens>
   for (int token = 0; token < Tokens; ++token) f[token] = (sums[token][0] + sums[token][1]) + (sums[token][2] + sums[token][3]);
 }
 
-}  // namespace detail
+}  // namespace inner
 
 // Rows 16 * first_panel to 16 * last_panel of W x for `tokens` tokens, plus the bias [rows padded to 16] where there is one.
 template <Format format, int Cols>
@@ -1932,7 +1562,7 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
   Ahead nothing;
 #if defined(__AMX_INT8__)
   if constexpr (integers) {
-    if (tokens >= least_tile && tiles_ready()) return detail::product_by_tiles<format>(matrix, bias, x, tokens, first_panel, last_panel, out, ahead);
+    if (tokens >= least_tile && tiles_ready()) return inner::product_by_tiles<format, Cols>(matrix, bias, x, tokens, first_panel, last_panel, out, ahead);
   }
 #endif
   for (int panel = first_panel; panel < last_panel; ++panel) {
@@ -1942,20 +1572,18 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
     const auto tile = [&]<int Tokens>(int first) {
       Floats f[Tokens];
       Ahead& here = first == 0 ? ahead : nothing;
-      // A tile of tokens has one kernel for all widths; bench/extents.cpp measures what one token has of a known one.
-      constexpr int known = Tokens == 1 ? Cols : run_time;
       if constexpr (integers) {
-        if (x.lower) detail::integer_panel<format, known, Tokens, true>(data, x, first, f, here);
-        else detail::integer_panel<format, known, Tokens, false>(data, x, first, f, here);
+        if (x.lower) inner::integer_panel<format, Cols, Tokens, true>(data, x, first, f, here);
+        else inner::integer_panel<format, Cols, Tokens, false>(data, x, first, f, here);
       } else {
-        detail::float_panel<format, run_time, Tokens>(data, x, first, f, here);
+        inner::float_panel<format, Cols, Tokens>(data, x, first, f, here);
       }
 #pragma GCC unroll 16
       for (std::size_t token = 0; token < Tokens; ++token)
         store_tail(out.values + (static_cast<std::size_t>(first) + token) * out.stride + 16 * static_cast<std::size_t>(panel), bias ? f[token] + plus : f[token], rows);
     };
     int token = 0;
-    if constexpr (integers) {
+    if constexpr (integers && !compiled_with_tiles) {  // AMX takes so many together; compiling these as well would take a quarter longer
       for (; token + 12 <= tokens; token += 12) tile.template operator()<12>(token);
       for (; token + 8 <= tokens; token += 8) tile.template operator()<8>(token);
     }
@@ -1967,6 +1595,433 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
     if (token < tokens) tile.template operator()<1>(token);
   }
 }
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/arena.hpp
+// One piece of zeroed memory; for what is read once a token on huge pages, where the system has them: fewer misses of the translation cache.
+
+namespace diecast::cpu {
+
+class Arena {
+ public:
+  Arena() = default;
+  enum class Pages { huge, usual };  // usual: for memory of which perhaps only a little is ever touched
+
+  explicit Arena(std::size_t bytes, Pages pages = Pages::huge) : size_((bytes + huge - 1) / huge * huge + huge) {
+    address_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (address_ == MAP_FAILED) {
+      const int error = errno;
+      address_ = nullptr;
+      throw Error(std::to_string(bytes) + " bytes of memory were asked for: " + std::strerror(error));
+    }
+    const auto at = reinterpret_cast<std::uintptr_t>(address_);
+    begin_ = reinterpret_cast<std::byte*>((at + huge - 1) / huge * huge);
+    if (pages == Pages::huge) ::madvise(begin_, size_ - huge, MADV_HUGEPAGE);  // advice: where it is not taken, nothing is lost but speed
+  }
+  Arena(Arena&& other) noexcept : address_(std::exchange(other.address_, nullptr)), begin_(other.begin_), size_(other.size_) {}
+  Arena& operator=(Arena&& other) noexcept {
+    std::swap(address_, other.address_);
+    std::swap(begin_, other.begin_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Arena() {
+    if (address_) ::munmap(address_, size_);
+  }
+
+  std::byte* data() const { return begin_; }  // at a multiple of 2 MiB
+
+ private:
+  static constexpr std::size_t huge = std::size_t{2} << 20;
+
+  void* address_ = nullptr;
+  std::byte* begin_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace diecast::cpu
+
+// ---- diecast/cpu/options.hpp
+// What a user may choose of the CPU path.
+
+namespace diecast::cpu {
+
+// How keys and values are kept. f16 has three more bits than bf16, bf16 the range of a float; what is too great for f16 becomes its greatest. q8 has 8 bits
+// and a float for each head and position: a little over half of the memory.
+enum class CacheType { f16, bf16, f32, q8 };
+
+constexpr std::string_view cache_type_name(CacheType type) {
+  return type == CacheType::f16 ? "f16" : type == CacheType::bf16 ? "bf16" : type == CacheType::f32 ? "f32" : "q8";
+}
+constexpr std::optional<CacheType> cache_type_of(std::string_view name) {
+  for (const CacheType type : {CacheType::f16, CacheType::bf16, CacheType::f32, CacheType::q8})
+    if (name == cache_type_name(type)) return type;
+  return {};
+}
+
+// How many bits the activations have in integer products. The error of 8 is that of other engines with 8-bit activations; the products whose input
+// varies most, Q/K/V and down, make up most of it.
+enum class Precision {
+  fast,      // 8 everywhere
+  balanced,  // 15 before Q/K/V and down, 8 elsewhere
+  exact      // 15 everywhere: what is left is less than the cache's halves add
+};
+
+constexpr std::string_view precision_name(Precision precision) {
+  return precision == Precision::fast ? "fast" : precision == Precision::balanced ? "balanced" : "exact";
+}
+constexpr std::optional<Precision> precision_of(std::string_view name) {
+  for (const Precision precision : {Precision::fast, Precision::balanced, Precision::exact})
+    if (name == precision_name(precision)) return precision;
+  return {};
+}
+
+struct Options {
+  int threads = 1;
+  CacheType cache = CacheType::f16;
+  Precision precision = Precision::exact;
+  bool screen = true;  // where the head has a screen and only the best are asked for; changes no result
+};
+
+// Bytes of the keys and values of one head in a block of 16 positions; values are padded to 16.
+constexpr std::size_t cache_block_bytes(int head_dim, CacheType type) {
+  const auto numbers = static_cast<std::size_t>(16 * (head_dim + (head_dim + 15) / 16 * 16));
+  if (type == CacheType::q8) return numbers + 2 * 16 * sizeof(float);
+  return numbers * (type == CacheType::f32 ? 4 : 2);
+}
+
+// Bytes of keys and values for a context of this many tokens.
+constexpr std::size_t cache_bytes(const Spec& spec, int tokens, CacheType type) {
+  const auto blocks = static_cast<std::size_t>((tokens + BlockTable::block_tokens - 1) / BlockTable::block_tokens);
+  return blocks * cache_block_bytes(spec.attention.head_dim, type) * static_cast<std::size_t>(spec.attention.kv_heads) * static_cast<std::size_t>(spec.layers);
+}
+
+}  // namespace diecast::cpu
+
+// ---- diecast/cpu/cache.hpp
+// Keys and values of all layers, in the blocks of the context's table. Within a block of 16 positions the keys of a head stand side by side,
+// [head_dim][16], so that sixteen scores are computed at once; the values stand one after another, [16][head_dim padded to 16]. Eight bits are followed by
+// what they are multiplied by: a float for each position's key, and one for its value.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+template <CacheType type>
+struct Cached {
+  static constexpr bool scaled = false;
+  using Element = std::uint16_t;
+  static void put(Element* at, Floats x) {
+    if constexpr (type == CacheType::f16) {
+      constexpr float most = 65504;  // an infinity times a zero would be no number; NaN stays one
+      store_halfs(at, smaller(broadcast(most), larger(broadcast(-most), x)));
+    } else {
+      float values[lanes];
+      store(values, x);
+      for (int i = 0; i < lanes; ++i) at[i] = float_to_bfloat(values[i]);
+    }
+  }
+  static Floats get(const Element* at) {
+    if constexpr (type == CacheType::f16) return load(at);
+    else return load_bfloats(at);
+  }
+};
+template <>
+struct Cached<CacheType::f32> {
+  static constexpr bool scaled = false;
+  using Element = float;
+  static void put(float* at, Floats x) { store(at, x); }
+  static Floats get(const float* at) { return load(at); }
+};
+template <>
+struct Cached<CacheType::q8> {
+  static constexpr bool scaled = true;
+  using Element = std::int8_t;
+  static void put(std::int8_t* at, Floats x) { store_bytes(at, round_to_ints(x)); }
+  static Floats get(const std::int8_t* at) { return to_floats(load_signed_bytes(at)); }
+};
+
+// The scales of a block's keys, and behind them those of its values.
+template <CacheType type>
+const float* scales_of(const typename Cached<type>::Element* block, int head_dim, int width) {
+  return reinterpret_cast<const float*>(block + 16 * (head_dim + width));
+}
+
+// What 8 bits of these numbers are multiplied by; NaN where one of them is not finite, so that it is not lost.
+inline float scale_of(const float* values, int count) {
+  Floats most = broadcast(0.0F), wrong = broadcast(0.0F);
+  for (int i = 0; i < count; i += lanes) {
+    const Floats x = load_tail(values + i, count - i);
+    most = larger(most, abs(x));
+    wrong = fma(x, broadcast(0.0F), wrong);
+  }
+  return greatest(most) / 127 + sum(wrong);
+}
+
+class KvCache {
+ public:
+  KvCache(const Spec& spec, int tokens, CacheType type)
+      : type_(type), head_dim_(static_cast<std::size_t>(spec.attention.head_dim)), width_(static_cast<std::size_t>(round_up(spec.attention.head_dim, lanes))),
+        kv_heads_(static_cast<std::size_t>(spec.attention.kv_heads)),
+        blocks_(static_cast<std::size_t>((tokens + BlockTable::block_tokens - 1) / BlockTable::block_tokens)), memory_(cache_bytes(spec, tokens, type), Arena::Pages::usual) {}
+
+  CacheType type() const { return type_; }
+  std::size_t width() const { return width_; }
+
+  // Keys [head_dim][16] of a block, then its values [16][width].
+  template <CacheType type>
+  typename Cached<type>::Element* block(int layer, int head, std::size_t block) const {
+    const std::size_t at = (static_cast<std::size_t>(layer) * kv_heads_ + static_cast<std::size_t>(head)) * blocks_ + block;
+    return reinterpret_cast<typename Cached<type>::Element*>(memory_.data() + at * cache_block_bytes(static_cast<int>(head_dim_), type));
+  }
+
+  template <CacheType type>
+  void append(int layer, int head, std::size_t slot, const float* key, const float* value) const {
+    const auto size = static_cast<int>(head_dim_);
+    auto* const at = block<type>(layer, head, slot / 16);
+    auto* const keys = at + slot % 16;
+    auto* const values = at + 16 * head_dim_ + slot % 16 * width_;
+    Floats key_factor = broadcast(1.0F), value_factor = key_factor;
+    if constexpr (Cached<type>::scaled) {
+      auto* const scales = const_cast<float*>(scales_of<type>(at, size, static_cast<int>(width_))) + slot % 16;
+      scales[0] = scale_of(key, size);
+      scales[16] = scale_of(value, size);
+      const auto inverse = [](float scale) { return broadcast(scale > 1e-35F ? 1 / scale : 0.0F); };
+      key_factor = inverse(scales[0]);
+      value_factor = inverse(scales[16]);
+    }
+    for (int i = 0; i < size; i += lanes) {
+      Floats k = load_tail(key + i, size - i), v = load_tail(value + i, size - i);
+      if constexpr (Cached<type>::scaled) {
+        k = k * key_factor;
+        v = v * value_factor;
+      }
+      typename Cached<type>::Element sixteen[lanes];
+      Cached<type>::put(sixteen, k);
+      for (int j = 0; j < lanes && i + j < size; ++j) keys[16 * (i + j)] = sixteen[j];
+      Cached<type>::put(values + i, v);
+    }
+  }
+
+ private:
+  CacheType type_;
+  std::size_t head_dim_, width_, kv_heads_, blocks_;
+  Arena memory_;
+};
+
+template <class Visitor>
+auto with_cache(CacheType type, const Visitor& visit) {
+  switch (type) {
+    case CacheType::f16: return visit.template operator()<CacheType::f16>();
+    case CacheType::bf16: return visit.template operator()<CacheType::bf16>();
+    case CacheType::q8: return visit.template operator()<CacheType::q8>();
+    default: return visit.template operator()<CacheType::f32>();
+  }
+}
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/attention.hpp
+// Attention over the cache: keys and values of a head are read once for all queries that see them. Positions are taken in fixed chunks, each
+// with its own greatest score, and chunks are merged in their order, so that a query's result is the same bits whoever reads beside it
+// and however the chunks are shared among threads.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+inline constexpr int chunk_positions = 256;
+
+struct Query {
+  const float* values;  // [head_dim]
+  int first, last;      // the positions that it sees: [first, last)
+};
+
+// What attention over some positions comes to: out / total is the weighted mean of their values.
+struct Partial {
+  float greatest = -std::numeric_limits<float>::infinity();
+  float total = 0;
+  float* out{};  // [head_dim padded to 16]
+};
+
+struct AttentionNumbers {
+  float scale;
+  std::optional<float> soft_cap;
+};
+
+// Takes what later positions come to into what the earlier ones came to.
+inline void merge(Partial& into, const Partial& later, std::size_t width) {
+  const float most = later.greatest > into.greatest ? later.greatest : into.greatest;
+  float weights[2];
+  float differences[16] = {into.greatest - most, later.greatest - most};
+  float powers[16];
+  store(powers, exp(load(differences)));
+  weights[0] = into.total == 0 ? 0 : powers[0];  // nothing yet: its greatest is minus infinity
+  weights[1] = powers[1];
+  for (std::size_t i = 0; i < width; i += lanes)
+    store(into.out + i, fma(load(into.out + i), broadcast(weights[0]), load(later.out + i) * broadcast(weights[1])));
+  into.total = into.total * weights[0] + later.total * weights[1];
+  into.greatest = most;
+}
+
+namespace inner {
+
+// Scores of some queries for the panels [first, last) of a chunk: 16 positions at once.
+template <CacheType type, std::size_t Queries, class Block>
+[[gnu::flatten]] void score(const Query* queries, int head_dim, int first, int last, const Block& block, float* scores, std::size_t stride) {
+  const auto panels = [&]<std::size_t Panels>(int panel) {
+    const typename Cached<type>::Element* keys[Panels];
+    unrolled<Panels>([&](auto p) { keys[p] = block(panel + static_cast<int>(p())); });
+    Floats sums[Queries][Panels];
+    unrolled<Queries>([&](auto q) { unrolled<Panels>([&](auto p) { sums[q][p] = broadcast(0.0F); }); });
+    for (int i = 0; i < head_dim; ++i) {
+      Floats key[Panels];
+      unrolled<Panels>([&](auto p) { key[p] = Cached<type>::get(keys[p] + 16 * i); });
+      unrolled<Queries>([&](auto q) {
+        const Floats number = broadcast(queries[q].values[i]);
+        unrolled<Panels>([&](auto p) { sums[q][p] = fma(number, key[p], sums[q][p]); });
+      });
+    }
+    if constexpr (Cached<type>::scaled) {
+      unrolled<Panels>([&](auto p) {
+        const Floats scales = load(scales_of<type>(keys[p], head_dim, round_up(head_dim, lanes)));
+        unrolled<Queries>([&](auto q) { sums[q][p] = sums[q][p] * scales; });
+      });
+    }
+    unrolled<Queries>([&](auto q) { unrolled<Panels>([&](auto p) { store(scores + q * stride + 16 * (static_cast<std::size_t>(panel) + p), sums[q][p]); }); });
+  };
+  int panel = first;
+  constexpr int together = Queries > 2 ? 4 : 8;  // enough sums in flight to hide how long each addition takes
+  for (; panel + together <= last; panel += together) panels.template operator()<together>(panel);
+  for (; panel < last; ++panel) panels.template operator()<1>(panel);
+}
+
+// Weighted sums of the values at positions [first, last) of a chunk, 64 columns at a time.
+template <CacheType type, std::size_t Queries, class Block>
+[[gnu::flatten]] void weigh(const float* weights, std::size_t stride, int head_dim, int width, int first, int last, const Block& block, const Partial* out) {
+  const auto columns = [&]<std::size_t Vectors>(int column) {
+    Floats sums[Queries][Vectors];
+    unrolled<Queries>([&](auto q) { unrolled<Vectors>([&](auto v) { sums[q][v] = broadcast(0.0F); }); });
+    for (int position = first; position < last; ++position) {
+      const auto* values = block(position / 16) + 16 * head_dim + position % 16 * width + column;
+      Floats value[Vectors];
+      unrolled<Vectors>([&](auto v) { value[v] = Cached<type>::get(values + 16 * v); });
+      unrolled<Queries>([&](auto q) {
+        float one = weights[q * stride + static_cast<std::size_t>(position)];
+        if constexpr (Cached<type>::scaled) one *= scales_of<type>(block(position / 16), head_dim, width)[16 + position % 16];
+        const Floats weight = broadcast(one);
+        unrolled<Vectors>([&](auto v) { sums[q][v] = fma(weight, value[v], sums[q][v]); });
+      });
+    }
+    unrolled<Queries>([&](auto q) { unrolled<Vectors>([&](auto v) { store(out[q].out + column + 16 * static_cast<int>(v()), sums[q][v]); }); });
+  };
+  int column = 0;
+  for (; column + 64 <= width; column += 64) columns.template operator()<4>(column);
+  for (; column < width; column += 16) columns.template operator()<1>(column);
+}
+
+// Scores to weights, in place; the positions that the query does not see get 0.
+inline void soften(float* scores, int first, int last, int from, int to, const AttentionNumbers& numbers, Partial& partial) {
+  const Floats masked = broadcast(-std::numeric_limits<float>::infinity());
+  Floats most = masked;
+  for (int at = first; at < last; at += lanes) {
+    Floats s = load(scores + at) * broadcast(numbers.scale);
+    if (numbers.soft_cap) s = broadcast(*numbers.soft_cap) * tanh(s / broadcast(*numbers.soft_cap));
+    const int low = from - at < 0 ? 0 : from - at > lanes ? lanes : from - at, high = to - at < 0 ? 0 : to - at > lanes ? lanes : to - at;
+    s = within(low, high, s, masked);
+    store(scores + at, s);
+    most = larger(most, s);
+  }
+  partial.greatest = greatest(most);
+  Floats total = broadcast(0.0F);
+  for (int at = first; at < last; at += lanes) {
+    const Floats weight = exp(load(scores + at) - broadcast(partial.greatest));
+    store(scores + at, weight);
+    total = total + weight;
+  }
+  partial.total = sum(total);
+}
+
+}  // namespace inner
+
+// One chunk for `count` queries. block(i) is the i-th block of the chunk's sequence. scores: [count][chunk_positions].
+// parts[q] is filled for the queries that see some of the chunk, and left alone for the others; returns nothing of them.
+template <CacheType type, int HeadDim, class Block>
+void attend_chunk(int chunk, const Query* queries, std::size_t count, int run_time_head_dim, const Block& block_at, const AttentionNumbers& numbers, float* scores,
+                  Partial* parts) {
+  const int head_dim = HeadDim == 0 ? run_time_head_dim : HeadDim, width = round_up(head_dim, lanes);
+  const int base = chunk * chunk_positions;
+  int first = chunk_positions, last = 0;  // what any query sees, within the chunk
+  for (std::size_t q = 0; q < count; ++q) {
+    const int from = queries[q].first - base, to = queries[q].last - base;
+    if (to <= 0 || from >= chunk_positions) continue;
+    first = from < first ? (from < 0 ? 0 : from) : first;
+    last = to > last ? (to > chunk_positions ? chunk_positions : to) : last;
+  }
+  if (first >= last) return;
+  const int first_panel = first / 16, last_panel = (last + 15) / 16;
+  const typename Cached<type>::Element* blocks[chunk_positions / 16];
+  for (int panel = first_panel; panel < last_panel; ++panel) blocks[panel] = block_at(base / 16 + panel);
+  const auto block = [&](int panel) { return blocks[panel]; };
+  const auto in_tiles = [&](const auto& tile) {
+    std::size_t q = 0;
+    for (; q + 4 <= count; q += 4) tile.template operator()<4>(q);
+    if (count - q == 3) tile.template operator()<3>(q);
+    if (count - q == 2) tile.template operator()<2>(q);
+    if (count - q == 1) tile.template operator()<1>(q);
+  };
+  in_tiles([&]<std::size_t Queries>(std::size_t q) {
+    inner::score<type, Queries>(queries + q, head_dim, first_panel, last_panel, block, scores + q * chunk_positions, chunk_positions);
+  });
+  for (std::size_t q = 0; q < count; ++q) {
+    const int from = queries[q].first - base, to = queries[q].last - base;
+    inner::soften(scores + q * chunk_positions, 16 * first_panel, 16 * last_panel, from, to, numbers, parts[q]);
+  }
+  in_tiles([&]<std::size_t Queries>(std::size_t q) {
+    inner::weigh<type, Queries>(scores + q * chunk_positions, chunk_positions, head_dim, width, first, last, block, parts + q);
+  });
+}
+
+inline bool sees(const Query& query, int chunk) { return query.first < (chunk + 1) * chunk_positions && query.last > chunk * chunk_positions; }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
 
@@ -2204,62 +2259,6 @@ inline void block_norms(const Activations& x, int row, float* norms) {
 
 #undef DIECAST_ISA
 
-// ---- diecast/cpu/norm.hpp
-// RMSNorm and LayerNorm of one row. The sums take sixteen lanes side by side and are put together in one order.
-
-#ifdef DIECAST_ISA
-#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
-#endif
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
-#define DIECAST_ISA avx512_with_amx
-#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
-#define DIECAST_ISA avx512
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
-#define DIECAST_ISA avx2_with_avx512f
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
-#define DIECAST_ISA avx2
-#elif defined(__AVX__)
-#define DIECAST_ISA portable_with_avx
-#elif defined(__SSE4_1__)
-#define DIECAST_ISA portable_with_sse4
-#else
-#define DIECAST_ISA portable
-#endif
-
-namespace diecast::cpu::inline DIECAST_ISA {
-
-// y may be x. What lies behind `size` is not written.
-inline void rms_norm(const float* x, const float* weight, float epsilon, int size, float* y) {
-  Floats squares = broadcast(0.0F);
-  for (int i = 0; i < size; i += lanes) {
-    const Floats a = load_tail(x + i, size - i);
-    squares = fma(a, a, squares);
-  }
-  const Floats scale = broadcast(1.0F / std::sqrt(sum(squares) / static_cast<float>(size) + epsilon));
-  for (int i = 0; i < size; i += lanes) store_tail(y + i, load_tail(x + i, size - i) * scale * load_tail(weight + i, size - i), size - i);
-}
-
-// bias may be null.
-inline void layer_norm(const float* x, const float* weight, const float* bias, float epsilon, int size, float* y) {
-  Floats total = broadcast(0.0F);
-  for (int i = 0; i < size; i += lanes) total = total + load_tail(x + i, size - i);
-  const Floats mean = broadcast(sum(total) / static_cast<float>(size));
-  Floats squares = broadcast(0.0F);
-  for (int i = 0; i < size; i += lanes) {
-    const Floats a = within(0, size - i < lanes ? size - i : lanes, load_tail(x + i, size - i) - mean, broadcast(0.0F));
-    squares = fma(a, a, squares);
-  }
-  const Floats scale = broadcast(1.0F / std::sqrt(sum(squares) / static_cast<float>(size) + epsilon));
-  for (int i = 0; i < size; i += lanes) {
-    const Floats a = (load_tail(x + i, size - i) - mean) * scale * load_tail(weight + i, size - i);
-    store_tail(y + i, bias ? a + load_tail(bias + i, size - i) : a, size - i);
-  }
-}
-
-}  // namespace diecast::cpu::inline DIECAST_ISA
-
-#undef DIECAST_ISA
-
 // ---- diecast/cpu/parts.hpp
 // A model's numbers as the CPU path reads them: packed matrices and float vectors, all in one arena, in the order in which a token meets them.
 
@@ -2447,54 +2446,6 @@ inline PackedModel pack(const Spec& spec, const Weights& weights, int threads) {
 
 }  // namespace diecast::cpu
 
-// ---- diecast/cpu/rope.hpp
-// Turning Q and K. Angles are computed in double, as the reference does it, once for each position of a call and each kind of layer.
-
-#ifdef DIECAST_ISA
-#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
-#endif
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
-#define DIECAST_ISA avx512_with_amx
-#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
-#define DIECAST_ISA avx512
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
-#define DIECAST_ISA avx2_with_avx512f
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
-#define DIECAST_ISA avx2
-#elif defined(__AVX__)
-#define DIECAST_ISA portable_with_avx
-#elif defined(__SSE4_1__)
-#define DIECAST_ISA portable_with_sse4
-#else
-#define DIECAST_ISA portable
-#endif
-
-namespace diecast::cpu::inline DIECAST_ISA {
-
-// Cosines, then sines: [2][frequencies], each stretched.
-inline void turns(std::span<const double> frequencies, double stretch, int position, float* out) {
-  for (std::size_t i = 0; i < frequencies.size(); ++i) {
-    const double angle = position * frequencies[i];
-    out[i] = static_cast<float>(stretch * std::cos(angle));
-    out[frequencies.size() + i] = static_cast<float>(stretch * std::sin(angle));
-  }
-}
-
-// Pairs (i, i + half) of one head, in place.
-inline void rotate(float* head, const float* turn, int half) {
-  for (int i = 0; i < half; i += lanes) {
-    const Floats a = load_tail(head + i, half - i), b = load_tail(head + half + i, half - i);
-    const Floats cosine = load_tail(turn + i, half - i), sine = load_tail(turn + half + i, half - i);
-    const Floats zero = broadcast(0.0F);
-    store_tail(head + i, fma(a, cosine, zero - b * sine), half - i);
-    store_tail(head + half + i, fma(b, cosine, a * sine), half - i);
-  }
-}
-
-}  // namespace diecast::cpu::inline DIECAST_ISA
-
-#undef DIECAST_ISA
-
 // ---- diecast/cpu/shape.hpp
 // The few numbers of a model that its kernels are compiled for; 0: known at run time only. The same kernels serve both, with the same bits.
 
@@ -2669,11 +2620,184 @@ class ActivationRows {
 
 #undef DIECAST_ISA
 
-// ---- diecast/cpu/context.hpp
-// Steps 3-5 on the CPU. All threads walk through the whole pass together and meet where one needs what another has made: after Q, K and V,
-// after RoPE, after attention, after the output product, after gate and up, after down. For one or two rows each thread normalises and
-// quantises for itself, since that is less work than a meeting; for more they share the rows.
-// Every number is computed by one thread in one order, so the result depends on no batch, chunk or number of threads.
+// ---- diecast/cpu/workspace.hpp
+// What the threads of a forward pass share: the model, the cache, buffers for the rows, and what each thread has for itself.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+inline constexpr int few_rows = 2;       // up to these each thread keeps the rows' hidden states for itself
+inline constexpr int most_queries = 48;  // that share one reading of the cache
+
+// What a thread has for itself.
+struct ThreadBuffers {
+  explicit ThreadBuffers(std::vector<Segment> segments) : order(std::move(segments)), ahead(order) {}
+  ThreadBuffers(const ThreadBuffers&) = delete;
+  ThreadBuffers& operator=(const ThreadBuffers&) = delete;
+  std::vector<Segment> order;
+  Ahead ahead;
+  Rows hidden, turns;
+  ActivationRows x, attended, inner;
+  std::vector<float> scores, outs;
+  std::vector<Query> queries;
+  std::vector<Partial> states, parts;
+  std::vector<BestRows> best;        // of each row that asks
+  std::vector<float> high, bounds;   // [row][panels of the share][16] of a screened head
+  ActivationRows norms;              // of the blocks of the rows that ask
+};
+// Consecutive rows of one sequence.
+struct RowTile {
+  int first, count;
+};
+
+template <Shape shape>
+struct Workspace {
+  Workspace(std::shared_ptr<const PackedModel> of, int tokens, const Options& options)
+      : model(std::move(of)), table(tokens), cache(model->spec, table.capacity(), options.cache), team(options.threads), integers(model->integers()),
+        precision(options.precision), screens(shape.screen && options.screen && model->parts.screen) {
+    for (int layer = 0; layer < spec().layers; ++layer) views.push_back(view_of(spec(), layer));
+    const Attention& a = spec().attention;
+    numbers = {static_cast<float>(a.scale.value_or(1 / std::sqrt(static_cast<double>(a.head_dim)))), {}};
+    if (a.soft_cap) numbers.soft_cap = static_cast<float>(*a.soft_cap);
+    for (const LayerView& view : views) turn_values = (std::max)(turn_values, 2 * static_cast<int>(view.frequencies.size()));
+    for (int thread = 0; thread < options.threads; ++thread) {
+      threads.push_back(std::make_unique<ThreadBuffers>(reading_order(thread)));
+      make_room(*threads.back(), few_rows);
+    }
+  }
+
+  const Spec& spec() const { return model->spec; }
+  int heads() const { return spec().attention.heads; }
+  int kv_heads() const { return spec().attention.kv_heads; }
+  int head_dim() const { return shape.head_dim == 0 ? spec().attention.head_dim : shape.head_dim; }
+  int thread_count() const { return team.size(); }
+
+  std::pair<int, int> share(int count, int thread) const {
+    return {static_cast<int>(static_cast<long>(count) * thread / thread_count()), static_cast<int>(static_cast<long>(count) * (thread + 1) / thread_count())};
+  }
+
+  std::vector<Segment> reading_order(int thread) const {
+    std::vector<Segment> order;
+    const auto add = [&](const PackedMatrix& matrix) {
+      if (matrix.rows == 0) return;
+      const auto [first, last] = share(matrix.panels(), thread);
+      const std::size_t size = matrix.panel_bytes();
+      if (last > first) order.push_back({matrix.data + static_cast<std::size_t>(first) * size, static_cast<std::size_t>(last - first) * size});
+    };
+    for (const LayerParts& layer : model->parts.layers)
+      for (const LinearPart* part : {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down}) add(part->matrix);
+    if (screens) {
+      add(model->parts.screen.high);
+      add(model->parts.screen.norms);
+    } else {
+      add(model->parts.head.matrix);
+    }
+    return order;
+  }
+
+  void make_room(ThreadBuffers& of, int rows) const {
+    of.hidden = Rows(rows, spec().hidden);
+    of.turns = Rows(rows, 2 * turn_values);
+    of.x = ActivationRows(rows, spec().hidden);
+    of.attended = ActivationRows(rows, heads() * head_dim());
+    of.inner = ActivationRows(rows, mlp_width(spec()));
+  }
+  // Buffers for this many rows; those that there are stay.
+  void make_room(int rows) {
+    const int q_width = heads() * head_dim(), kv_width = kv_heads() * head_dim(), width = mlp_width(spec());
+    if (rows > room) {
+      room = rows;
+      q = Rows(rows, q_width);
+      k = Rows(rows, kv_width);
+      v = Rows(rows, kv_width);
+      from_attention = Rows(rows, spec().hidden);
+      from_mlp = Rows(rows, spec().hidden);
+      gate = Rows(rows, width);
+      up = Rows(rows, width);
+      if (rows > few_rows) make_room(shared, rows);
+    }
+  }
+
+  void tile_rows(std::span<const Row> rows) {
+    tiles.clear();
+    const int longest = std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.position < b.position; })->position + 1;
+    split = thread_count() > 1 && rows.size() <= 4 && longest > chunk_positions;
+    if (split) {
+      chunks = static_cast<std::size_t>((longest + chunk_positions - 1) / chunk_positions);
+      partials.assign(rows.size() * static_cast<std::size_t>(heads()) * chunks, {});
+      partial_outs.resize((std::max)(partial_outs.size(), partials.size() * cache.width()));
+      for (std::size_t i = 0; i < partials.size(); ++i) partials[i].out = partial_outs.data() + i * cache.width();
+    }
+    const int most = split ? 1 : (std::max)(1, most_queries / (heads() / kv_heads()));
+    for (int i = 0; i < static_cast<int>(rows.size()); ++i) {
+      const bool goes_on = !tiles.empty() && tiles.back().count < most && rows[static_cast<std::size_t>(i)].sequence == rows[static_cast<std::size_t>(i - 1)].sequence;
+      if (goes_on) ++tiles.back().count;
+      else tiles.push_back({i, 1});
+    }
+  }
+
+  const LayerView* some_view(bool windowed) const {
+    for (const LayerView& view : views)
+      if (view.window.has_value() == windowed && !view.frequencies.empty()) return &view;
+    return nullptr;
+  }
+
+  Partial& partial(int r, int head, int chunk) {
+    return partials[(static_cast<std::size_t>(r) * static_cast<std::size_t>(heads()) + static_cast<std::size_t>(head)) * chunks + static_cast<std::size_t>(chunk)];
+  }
+
+  std::shared_ptr<const PackedModel> model;
+  BlockTable table;
+  KvCache cache;
+  Team team;
+  bool integers;  // whether any product takes integer activations
+  Precision precision;
+  bool screens;  // whether the head is screened where that will do
+  std::vector<LayerView> views;
+  AttentionNumbers numbers{};
+  std::vector<std::unique_ptr<ThreadBuffers>> threads;
+  ThreadBuffers shared{std::vector<Segment>()};
+  int room = 0, turn_values = 0;
+  Rows q, k, v, from_attention, from_mlp, gate, up;
+  std::vector<RowTile> tiles;
+  bool split = false;  // the chunks of a row's positions are shared among threads
+  std::size_t chunks = 0;
+  std::vector<Partial> partials;  // [rows][heads][chunks]
+  std::vector<float> partial_outs;
+};
+
+struct Pass {
+  std::span<const Row> rows;
+  const std::vector<int>& asked;
+  float* logits;
+  bool alone;  // each thread keeps all rows' hidden states for itself
+  bool best;   // the best of the logits are all that is asked for
+};
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/phase.hpp
+// What the phases of a thread's way through a pass have in common: who this thread is, which rows are its own, and the steps between the large ones.
 
 #include <tuple>
 
@@ -2699,133 +2823,620 @@ class ActivationRows {
 namespace diecast::cpu::inline DIECAST_ISA {
 
 template <Shape shape>
-class CpuContext final : public Context {
- public:
-  CpuContext(std::shared_ptr<const PackedModel> model, int tokens, const Options& options)
-      : model_(std::move(model)), table_(tokens), cache_(spec(), table_.capacity(), options.cache), team_(options.threads), integers_(model_->integers()), precision_(options.precision),
-        screens_(shape.screen && options.screen && model_->parts.screen) {
-    for (int layer = 0; layer < spec().layers; ++layer) views_.push_back(view_of(spec(), layer));
-    const Attention& a = spec().attention;
-    numbers_ = {static_cast<float>(a.scale.value_or(1 / std::sqrt(static_cast<double>(a.head_dim)))), {}};
-    if (a.soft_cap) numbers_.soft_cap = static_cast<float>(*a.soft_cap);
-    for (const LayerView& view : views_) turn_values_ = (std::max)(turn_values_, 2 * static_cast<int>(view.frequencies.size()));
-    for (int thread = 0; thread < options.threads; ++thread) {
-      threads_.push_back(std::make_unique<Thread>(reading_order(thread)));
-      make_room(*threads_.back(), few_rows);
+struct Phase {
+  Workspace<shape>& w;
+  const Pass& pass;
+  ThreadBuffers& b;    // where the rows' hidden states and activations are: shared, or this thread's own
+  ThreadBuffers& own;
+  int thread;
+  int rows, first, last;  // all, and this thread's own
+
+  Phase(Workspace<shape>& workspace, const Pass& of, int number)
+      : w(workspace), pass(of), b(static_cast<int>(of.rows.size()) <= few_rows ? *workspace.threads[static_cast<std::size_t>(number)] : workspace.shared),
+        own(*workspace.threads[static_cast<std::size_t>(number)]), thread(number), rows(static_cast<int>(of.rows.size())), first(0), last(rows) {
+    if (!pass.alone) std::tie(first, last) = w.share(rows, thread);
+  }
+
+  const Spec& spec() const { return w.spec(); }
+  const LayerParts& parts(int layer) const { return w.model->parts.layers[static_cast<std::size_t>(layer)]; }
+  const Row& row(int r) const { return pass.rows[static_cast<std::size_t>(r)]; }
+  void meet() { w.team.meet(); }
+  void meet_if_shared() {
+    if (!pass.alone) meet();
+  }
+
+  void finish_layer(int layer, int r) {
+    const LayerParts& p = parts(layer);
+    if (spec().residual != Residual::sequential) add(b.hidden.row(r), w.from_attention.row(r), {});
+    add(b.hidden.row(r), w.from_mlp.row(r), p.after_mlp);
+  }
+
+  // hidden += what a branch gives, normalised and scaled where the model does so. The branch's row is left as it is.
+  void add(float* hidden, const float* branch, const NormPart& after) {
+    const int width = spec().hidden;
+    if (after.weight) {
+      own.outs.resize((std::max)(own.outs.size(), static_cast<std::size_t>(round_up(width, lanes))));
+      normalise(after, branch, width, own.outs.data());
+      branch = own.outs.data();
+    }
+    const Floats scale = broadcast(static_cast<float>(spec().residual_scale.value_or(1)));
+    const bool scaled = spec().residual_scale.has_value();
+    for (int i = 0; i < width; i += lanes) {
+      const Floats given = load_tail(branch + i, width - i);
+      store_tail(hidden + i, load_tail(hidden + i, width - i) + (scaled ? given * scale : given), width - i);
     }
   }
 
-  BlockTable& table() override { return table_; }
+  void normalise(const NormPart& norm, const float* x, int width, float* y) const {
+    if (const auto* rms = std::get_if<RmsNorm>(&spec().norm)) rms_norm(x, norm.weight, static_cast<float>(rms->epsilon), width, y);
+    else layer_norm(x, norm.weight, norm.bias, static_cast<float>(std::get<LayerNorm>(spec().norm).epsilon), width, y);
+  }
+
+  bool exact() const { return w.precision == Precision::exact; }
+  bool at_least_balanced() const { return w.precision != Precision::fast; }
+
+  // A row of hidden states as the next products take it.
+  void prepare(const NormPart& norm, const float* hidden, int r, bool wide) {
+    if (norm.weight) normalise(norm, hidden, spec().hidden, b.x.row(r));
+    else std::copy_n(hidden, spec().hidden, b.x.row(r));
+    quantise_row(b.x, r, wide);
+  }
+  void quantise_row(ActivationRows& x, int r, bool wide) const {
+    const Activations view = x.view(wide);
+    if (w.integers && view.cols % block_columns == 0) quantise(view, r);
+  }
+  void quantise_rows(ActivationRows& x, bool wide) const {
+    for (int r = first; r < last; ++r) quantise_row(x, r, wide);
+  }
+
+  // This thread's rows of W x + b. Widths that the compiler knows gain nothing here (bench/README.md), so that all matrices share a kernel.
+  void project(const LinearPart& part, const Activations& x, int tokens, float* out, std::size_t stride) {
+    const auto [begin, end] = w.share(part.matrix.panels(), thread);
+    with_format(part.matrix.format, [&, begin = begin, end = end]<Format format>() {
+      if constexpr (shape.has(format)) product<format, run_time>(part.matrix, part.bias, x, tokens, begin, end, {out, stride}, own.ahead);
+    });
+  }
+  void project(const LinearPart& part, const Activations& x, int tokens, Rows& out) {
+    project(part, x, tokens, out.row(0), out.stride);
+  }
+};
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/rope.hpp
+// Turning Q and K. Angles are computed in double, as the reference does it, once for each position of a call and each kind of layer.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+// Cosines, then sines: [2][frequencies], each stretched.
+inline void turns(std::span<const double> frequencies, double stretch, int position, float* out) {
+  for (std::size_t i = 0; i < frequencies.size(); ++i) {
+    const double angle = position * frequencies[i];
+    out[i] = static_cast<float>(stretch * std::cos(angle));
+    out[frequencies.size() + i] = static_cast<float>(stretch * std::sin(angle));
+  }
+}
+
+// Pairs (i, i + half) of one head, in place.
+inline void rotate(float* head, const float* turn, int half) {
+  for (int i = 0; i < half; i += lanes) {
+    const Floats a = load_tail(head + i, half - i), b = load_tail(head + half + i, half - i);
+    const Floats cosine = load_tail(turn + i, half - i), sine = load_tail(turn + half + i, half - i);
+    const Floats zero = broadcast(0.0F);
+    store_tail(head + i, fma(a, cosine, zero - b * sine), half - i);
+    store_tail(head + half + i, fma(b, cosine, a * sine), half - i);
+  }
+}
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/attention_phase.hpp
+// The attention of a layer, between its products: what turns and stores Q, K and V, and what reads the cache. Threads share heads, tiles of rows,
+// or for a few rows with a long past the chunks of positions.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+template <Shape shape>
+class AttentionPhase {
+ public:
+  explicit AttentionPhase(Phase<shape>& phase) : p_(phase) {}
+
+  // QK-norm, RoPE, and K and V into the cache. Units are a row's heads; where all heads are normalised together, whole rows.
+  void turn_and_append(int layer) {
+    const LayerParts& p = p_.parts(layer);
+    const bool together = p_.spec().attention.qk_norm == QkNorm::all_heads;
+    const int heads = p_.w.heads(), all = heads + p_.w.kv_heads(), d = p_.w.head_dim();
+    if (together) {
+      const auto [first, last] = p_.w.share(p_.rows, p_.thread);
+      const auto epsilon = static_cast<float>(std::get<RmsNorm>(p_.spec().norm).epsilon);
+      for (int r = first; r < last; ++r) {
+        rms_norm(p_.w.q.row(r), p.q_norm, epsilon, heads * d, p_.w.q.row(r));
+        rms_norm(p_.w.k.row(r), p.k_norm, epsilon, p_.w.kv_heads() * d, p_.w.k.row(r));
+        for (int head = 0; head < all; ++head) turn_head(layer, r, head);
+      }
+      return;
+    }
+    const auto [first, last] = p_.w.share(p_.rows * all, p_.thread);
+    for (int unit = first; unit < last; ++unit) turn_head(layer, unit / all, unit % all);
+  }
+
+  // What the heads of these rows see of the cache. Of split rows the chunks are merged later.
+  template <CacheType type>
+  void attend(int layer) {
+    const int group = p_.w.heads() / p_.w.kv_heads();
+    int unit = 0;
+    for (const RowTile& tile : p_.w.tiles) {
+      const auto count = static_cast<std::size_t>(tile.count * group);
+      const int last_chunk = (p_.row(tile.first + tile.count - 1).position) / chunk_positions;
+      const int first_chunk = query_of(layer, tile.first, 0).first / chunk_positions;
+      for (int kv = 0; kv < p_.w.kv_heads(); ++kv) {
+        if (!p_.w.split && unit++ % p_.w.thread_count() != p_.thread) continue;
+        gather(layer, tile, kv, group);
+        const auto block = [&](int i) { return p_.w.cache.template block<type>(layer, kv, p_.w.table.slot(p_.row(tile.first).sequence, 16 * i) / 16); };
+        p_.own.scores.resize((std::max)(p_.own.scores.size(), count * chunk_positions));
+        for (int chunk = first_chunk; chunk <= last_chunk; ++chunk) {
+          if (p_.w.split && unit++ % p_.w.thread_count() != p_.thread) continue;
+          if (p_.w.split)
+            for (std::size_t q = 0; q < count; ++q) p_.own.parts[q].out = p_.w.partial(tile.first, kv * group + static_cast<int>(q), chunk).out;
+          attend_chunk<type, shape.head_dim>(chunk, p_.own.queries.data(), count, p_.w.head_dim(), block, p_.w.numbers, p_.own.scores.data(), p_.own.parts.data());
+          for (std::size_t q = 0; q < count; ++q) {
+            if (!sees(p_.own.queries[q], chunk)) continue;
+            if (p_.w.split) p_.w.partial(tile.first, kv * group + static_cast<int>(q), chunk) = p_.own.parts[q];
+            else merge(p_.own.states[q], p_.own.parts[q], p_.w.cache.width());
+          }
+        }
+        if (!p_.w.split)
+          for (int i = 0; i < tile.count; ++i)
+            for (int h = 0; h < group; ++h) put_out(p_.own.states[static_cast<std::size_t>(i * group + h)], p_.w.q.row(tile.first + i) + (kv * group + h) * p_.w.head_dim());
+      }
+    }
+  }
+
+  // Merges the chunks of a split row.
+  void merge_row(int layer, int r) {
+    const std::size_t width = p_.w.cache.width();
+    for (int head = 0; head < p_.w.heads(); ++head) {
+      const Query query = query_of(layer, r, head);
+      p_.own.outs.assign((std::max)(p_.own.outs.size(), width), 0.0F);
+      Partial state;
+      state.out = p_.own.outs.data();
+      for (int chunk = query.first / chunk_positions; chunk <= (query.last - 1) / chunk_positions; ++chunk) merge(state, p_.w.partial(r, head, chunk), width);
+      put_out(state, p_.b.attended.row(r) + head * p_.w.head_dim());
+    }
+  }
+
+ private:
+  void turn_head(int layer, int r, int head) {
+    const LayerParts& p = p_.parts(layer);
+    const LayerView& view = p_.w.views[static_cast<std::size_t>(layer)];
+    const int d = p_.w.head_dim(), heads = p_.w.heads();
+    const bool is_key = head >= heads;
+    float* values = is_key ? p_.w.k.row(r) + (head - heads) * d : p_.w.q.row(r) + head * d;
+    if (p_.spec().attention.qk_norm == QkNorm::each_head)
+      rms_norm(values, is_key ? p.k_norm : p.q_norm, static_cast<float>(std::get<RmsNorm>(p_.spec().norm).epsilon), d, values);
+    if (!view.frequencies.empty()) rotate(values, p_.b.turns.row(r) + (view.window ? p_.w.turn_values : 0), static_cast<int>(view.frequencies.size()));
+    if (!is_key) return;
+    const std::size_t slot = p_.w.table.slot(p_.row(r).sequence, p_.row(r).position);
+    with_cache(p_.w.cache.type(), [&]<CacheType type>() { p_.w.cache.template append<type>(layer, head - heads, slot, values, p_.w.v.row(r) + (head - heads) * d); });
+  }
+
+  Query query_of(int layer, int r, int head) const {
+    const LayerView& view = p_.w.views[static_cast<std::size_t>(layer)];
+    const int end = p_.row(r).position + 1;
+    return {p_.w.q.row(r) + head * p_.w.head_dim(), view.window ? (std::max)(0, end - *view.window) : 0, end};
+  }
+
+  void gather(int layer, const RowTile& tile, int kv, int group) {
+    const auto count = static_cast<std::size_t>(tile.count * group);
+    const std::size_t width = p_.w.cache.width();
+    p_.own.queries.resize(count);
+    p_.own.states.assign(count, {});
+    p_.own.parts.assign(count, {});
+    p_.own.outs.assign((std::max)(p_.own.outs.size(), 2 * count * width), 0.0F);
+    for (int i = 0; i < tile.count; ++i)
+      for (int h = 0; h < group; ++h) {
+        const auto q = static_cast<std::size_t>(i * group + h);
+        p_.own.queries[q] = query_of(layer, tile.first + i, kv * group + h);
+        p_.own.states[q].out = p_.own.outs.data() + q * width;
+        p_.own.parts[q].out = p_.own.outs.data() + (count + q) * width;
+      }
+  }
+
+  // The weighted mean takes the query's place: nobody needs that any more.
+  void put_out(const Partial& state, float* to) const {
+    const int d = p_.w.head_dim();
+    const Floats total = broadcast(state.total);
+    for (int i = 0; i < d; i += lanes) store_tail(to + i, load_tail(state.out + i, d - i) / total, d - i);
+  }
+
+  Phase<shape>& p_;
+};
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/head_phase.hpp
+// Step 5 for the rows that ask: the head's product, or a search for the best of its rows.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+template <Shape shape>
+class HeadPhase {
+ public:
+  explicit HeadPhase(Phase<shape>& phase) : p_(phase) {}
+
+  // The rows that ask move together.
+  void run() {
+    const auto asked = static_cast<int>(p_.pass.asked.size());
+    const auto [from, to] = p_.pass.alone ? std::pair(0, asked) : p_.w.share(asked, p_.thread);
+    for (int i = from; i < to; ++i) {
+      const int r = p_.pass.asked[static_cast<std::size_t>(i)];
+      // Rows were shared in another way before: each is finished here, by whoever normalises it.
+      p_.finish_layer(p_.spec().layers - 1, r);
+      p_.normalise(p_.w.model->parts.final_norm, p_.b.hidden.row(r), p_.spec().hidden, p_.b.x.row(i));
+      p_.quantise_row(p_.b.x, i, p_.exact());
+    }
+    p_.meet_if_shared();
+    if (asked == 0) return;
+    if (p_.pass.best) p_.own.best.resize((std::max)(p_.own.best.size(), static_cast<std::size_t>(asked)));
+    if constexpr (shape.screen) {
+      if (p_.pass.best && p_.w.screens && asked <= most_screened) return screened_head(asked);
+    }
+    whole_head(asked);
+    if (!p_.pass.best) return;
+    const auto [first, last] = p_.w.share(p_.w.model->parts.head.matrix.panels(), p_.thread);
+    for (int i = 0; i < asked; ++i) {
+      const Best best = p_.row(p_.pass.asked[static_cast<std::size_t>(i)]).best;
+      p_.own.best[static_cast<std::size_t>(i)].look_through(logits_of(i), (std::min)(16 * first, best.ids), (std::min)(16 * last, best.ids), best.count);
+    }
+  }
+
+ private:
+  static constexpr int most_screened = 4;  // rows that ask: from then on the whole head, read once for all, costs less
+
+  float* logits_of(int i) const { return p_.pass.logits + static_cast<std::size_t>(i) * static_cast<std::size_t>(p_.spec().vocab); }
+
+  // Finds the best rows of the head without reading it whole.
+  void screened_head(int asked) {
+    const Screen& screen = p_.w.model->parts.screen;
+    const PackedMatrix& matrix = p_.w.model->parts.head.matrix;
+    const auto [first, last] = p_.w.share(matrix.panels(), p_.thread);
+    const int begin = 16 * first;
+    const auto count = static_cast<std::size_t>(16 * (last - first)), rows = static_cast<std::size_t>(asked);
+    const Activations x = p_.b.x.view(p_.exact());
+    if (p_.own.high.size() < rows * count) {
+      p_.own.high.resize(rows * count);
+      p_.own.bounds.resize(rows * count);
+      p_.own.norms = ActivationRows(most_screened, screen.norms.cols);
+    }
+    for (int i = 0; i < asked; ++i) block_norms(x, i, p_.own.norms.row(i));
+    // A share's outputs begin at its first row.
+    const auto of_share = [begin](PackedMatrix part) {
+      part.data += static_cast<std::size_t>(begin / 16) * part.panel_bytes();
+      part.rows -= begin;
+      return part;
+    };
+    product<high_format, run_time>(of_share(screen.high), nullptr, x, asked, 0, last - first, {p_.own.high.data(), count}, p_.own.ahead);
+    product<norm_format, run_time>(of_share(screen.norms), nullptr, p_.own.norms.view(false), asked, 0, last - first, {p_.own.bounds.data(), count}, p_.own.ahead);
+    Ahead nothing;
+    const auto compute = [&](int i) {
+      return [this, i, &matrix, &x, &nothing](int panel) {
+        const Activations one = x.from(i);
+        product<Format::q8_0, run_time>(matrix, nullptr, one, 1, panel, panel + 1, {logits_of(i), static_cast<std::size_t>(p_.spec().vocab)}, nothing);
+      };
+    };
+    const auto best_of_row = [&](int i) { return p_.row(p_.pass.asked[static_cast<std::size_t>(i)]).best; };
+    for (int i = 0; i < asked; ++i) {
+      const Best best = best_of_row(i);
+      const auto at = static_cast<std::size_t>(i) * count;
+      p_.own.best[static_cast<std::size_t>(i)].screen(p_.own.high.data() + at, p_.own.bounds.data() + at, logits_of(i), (std::min)(begin, best.ids), (std::min)(16 * last, best.ids),
+                                                    best.count, compute(i));
+    }
+    p_.meet();
+    for (int i = 0; i < asked; ++i) {
+      std::vector<float> sure;
+      for (const auto& thread : p_.w.threads) {
+        const std::span<const float> its = thread->best[static_cast<std::size_t>(i)].sure();
+        sure.insert(sure.end(), its.begin(), its.end());
+      }
+      p_.own.best[static_cast<std::size_t>(i)].compute_survivors(logits_of(i), kth_best(sure, best_of_row(i).count), compute(i));
+    }
+  }
+
+  void whole_head(int asked) {
+    const auto vocab = static_cast<std::size_t>(p_.spec().vocab);
+    p_.project(p_.w.model->parts.head, p_.b.x.view(p_.exact()), asked, p_.pass.logits, vocab);
+    if (!p_.spec().logit_divisor && !p_.spec().logit_soft_cap) return;
+    const auto [first, last] = p_.w.share(p_.w.model->parts.head.matrix.panels(), p_.thread);
+    const int end = (std::min)(16 * last, p_.spec().vocab);
+    for (int i = 0; i < asked; ++i)
+      for (int at = 16 * first; at < end; at += lanes) {
+        float* logits = logits_of(i) + at;
+        Floats z = load_tail(logits, end - at);
+        if (p_.spec().logit_divisor) z = z / broadcast(static_cast<float>(*p_.spec().logit_divisor));
+        if (p_.spec().logit_soft_cap) {
+          const Floats cap = broadcast(static_cast<float>(*p_.spec().logit_soft_cap));
+          z = cap * tanh(z / cap);
+        }
+        store_tail(logits, z, end - at);
+      }
+  }
+
+  Phase<shape>& p_;
+};
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/walk.hpp
+// One thread's way through a pass: steps 3 to 5 for all rows, meeting the other threads where one needs what another has made.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+template <Shape shape>
+class Walk {
+ public:
+  Walk(Workspace<shape>& workspace, const Pass& pass, int thread, Trace* trace) : p_(workspace, pass, thread), attention_(p_), head_(p_), trace_(trace) {}
+
+  void run() {
+    p_.own.ahead.rewind();
+    {
+      const Trace::Scope span(trace_, "embed");
+      for (int r = p_.first; r < p_.last; ++r) embed(r);
+    }
+    for (int layer = 0; layer < p_.w.spec().layers; ++layer) {
+      const Trace::Scope span(trace_, "block", layer);
+      block(layer);
+    }
+    const Trace::Scope span(trace_, "head");
+    head_.run();
+  }
+
+ private:
+  // Step 3, and the angles that the row's position turns by.
+  void embed(int r) {
+    float* hidden = p_.b.hidden.row(r);
+    const auto width = static_cast<std::size_t>(p_.spec().hidden);
+    unpack_row(p_.w.model->parts.embedding, p_.row(r).id, hidden);
+    if (p_.spec().embedding_scale) {
+      const auto scale = static_cast<float>(*p_.spec().embedding_scale);
+      for (std::size_t i = 0; i < width; ++i) hidden[i] *= scale;
+    }
+    if (p_.w.model->parts.position.rows > 0) {
+      p_.own.outs.resize((std::max)(p_.own.outs.size(), width));
+      unpack_row(p_.w.model->parts.position, p_.row(r).position, p_.own.outs.data());
+      for (std::size_t i = 0; i < width; ++i) hidden[i] += p_.own.outs[i];
+    }
+    // Layers turn in two ways at most: those with a window, and those that see all.
+    for (const bool windowed : {false, true})
+      if (const LayerView* view = p_.w.some_view(windowed))
+        turns(view->frequencies, view->stretch, p_.row(r).position, p_.b.turns.row(r) + (windowed ? p_.w.turn_values : 0));
+  }
+
+  // Step 4.
+  void block(int layer) {
+    const LayerParts& p = p_.parts(layer);
+    const bool parallel = p_.spec().residual != Residual::sequential;
+    for (int r = p_.first; r < p_.last; ++r) {
+      if (layer > 0) p_.finish_layer(layer - 1, r);
+      p_.prepare(p.attention_norm, p_.b.hidden.row(r), r, p_.at_least_balanced());
+    }
+    p_.meet_if_shared();
+    p_.project(p.q, p_.b.x.view(p_.at_least_balanced()), p_.rows, p_.w.q);
+    p_.project(p.k, p_.b.x.view(p_.at_least_balanced()), p_.rows, p_.w.k);
+    p_.project(p.v, p_.b.x.view(p_.at_least_balanced()), p_.rows, p_.w.v);
+    p_.meet();
+    attention_.turn_and_append(layer);
+    p_.meet();
+    with_cache(p_.w.cache.type(), [&]<CacheType type>() { attention_.template attend<type>(layer); });
+    p_.meet();
+    if (p_.w.split) {
+      for (int r = p_.first; r < p_.last; ++r) attention_.merge_row(layer, r);
+    } else {
+      for (int r = p_.first; r < p_.last; ++r) std::copy_n(p_.w.q.row(r), p_.w.q.stride, p_.b.attended.row(r));
+    }
+    p_.quantise_rows(p_.b.attended, p_.exact());
+    p_.meet_if_shared();
+    p_.project(p.output, p_.b.attended.view(p_.exact()), p_.rows, p_.w.from_attention);
+    p_.meet();
+    for (int r = p_.first; r < p_.last; ++r) {
+      if (!parallel) {
+        p_.add(p_.b.hidden.row(r), p_.w.from_attention.row(r), p.after_attention);
+        p_.prepare(p.mlp_norm, p_.b.hidden.row(r), r, p_.exact());
+      } else if (p_.spec().residual == Residual::parallel) {
+        p_.prepare(p.mlp_norm, p_.b.hidden.row(r), r, p_.exact());
+      }
+    }
+    p_.meet_if_shared();
+    mlp(p);
+    p_.meet();
+    // What the MLP gives is added with the next layer's beginning, or the head's.
+  }
+
+  void mlp(const LayerParts& p) {
+    const bool gated = p.gate.matrix.rows > 0;
+    // With one norm for attention and MLP the rows are as attention has taken them.
+    const bool wide = p_.spec().residual == Residual::parallel_shared_norm ? p_.at_least_balanced() : p_.exact();
+    if (gated) p_.project(p.gate, p_.b.x.view(wide), p_.rows, p_.w.gate);
+    p_.project(p.up, p_.b.x.view(wide), p_.rows, p_.w.up);
+    const auto [first, last] = p_.w.share(p.up.matrix.panels(), p_.thread);
+    const Activation activation = std::visit([](const auto& part) { return part.activation; }, p_.spec().mlp);
+    const auto apply = [&, first = first, last = last]<Activation kind>() {
+      for (int r = 0; r < p_.rows; ++r)
+        for (int i = 16 * first; i < 16 * last; i += lanes) {
+          float* up = p_.w.up.row(r) + i;
+          store(up, gated ? activate<kind>(load(p_.w.gate.row(r) + i)) * load(up) : activate<kind>(load(up)));
+        }
+    };
+    switch (activation) {
+      case Activation::silu: apply.template operator()<Activation::silu>(); break;
+      case Activation::gelu: apply.template operator()<Activation::gelu>(); break;
+      case Activation::gelu_tanh: apply.template operator()<Activation::gelu_tanh>(); break;
+      case Activation::relu: apply.template operator()<Activation::relu>(); break;
+    }
+    p_.meet();
+    for (int r = p_.first; r < p_.last; ++r) std::copy_n(p_.w.up.row(r), p_.w.up.stride, p_.b.inner.row(r));
+    p_.quantise_rows(p_.b.inner, p_.at_least_balanced());
+    p_.meet_if_shared();
+    p_.project(p.down, p_.b.inner.view(p_.at_least_balanced()), p_.rows, p_.w.from_mlp);
+  }
+
+  Phase<shape> p_;
+  AttentionPhase<shape> attention_;
+  HeadPhase<shape> head_;
+  Trace* trace_;
+};
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/context.hpp
+// Steps 3-5 on the CPU. All threads walk through the whole pass together and meet where one needs what another has made: after Q, K and V,
+// after RoPE, after attention, after the output product, after gate and up, after down. For one or two rows each thread normalises and
+// quantises for itself, since that is less work than a meeting; for more they share the rows.
+// Every number is computed by one thread in one order, so the result depends on no batch, chunk or number of threads.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+template <Shape shape>
+class CpuContext final : public Context {
+ public:
+  CpuContext(std::shared_ptr<const PackedModel> model, int tokens, const Options& options) : w_(std::move(model), tokens, options) {}
+
+  BlockTable& table() override { return w_.table; }
 
   Logits forward(std::span<const Row> rows, Trace* trace = nullptr) override {
-    check_rows(spec(), table_, rows);
-    for (const Row& row : rows) table_.append(row.sequence);
+    check_rows(w_.spec(), w_.table, rows);
+    for (const Row& row : rows) w_.table.append(row.sequence);
     const auto asked = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.logits; }));
-    logits_.resize(asked * static_cast<std::size_t>(spec().vocab));
+    logits_.resize(asked * static_cast<std::size_t>(w_.spec().vocab));
     const bool best = asked > 0 && std::all_of(rows.begin(), rows.end(), [](const Row& row) { return !row.logits || row.best.count > 0; });
     best_.clear();
     computed_ = 0;
     std::size_t done = 0;
     for (std::size_t first = 0; first < rows.size(); first += most_rows) {
       const auto slice = rows.subspan(first, (std::min)(most_rows, rows.size() - first));
-      done += run(slice, logits_.data() + done * static_cast<std::size_t>(spec().vocab), best, trace);
+      done += run(slice, logits_.data() + done * static_cast<std::size_t>(w_.spec().vocab), best, trace);
     }
-    if (best) return {{}, spec().vocab, best_, computed_};
-    return {logits_, spec().vocab};
+    if (best) return {{}, w_.spec().vocab, best_, computed_};
+    return {logits_, w_.spec().vocab};
   }
 
  private:
   static constexpr std::size_t most_rows = 256;  // that go through the layers together: bounds the memory
-  static constexpr int few_rows = 2;
-  static constexpr int most_queries = 48;        // that share one reading of the cache
-  static constexpr int most_screened = 4;        // rows that ask: from then on the whole head, read once for all, costs less
-
-  // What a thread has for itself.
-  struct Thread {
-    explicit Thread(std::vector<Segment> segments) : order(std::move(segments)), ahead(order) {}
-    Thread(const Thread&) = delete;
-    Thread& operator=(const Thread&) = delete;
-    std::vector<Segment> order;
-    Ahead ahead;
-    Rows hidden, turns;
-    ActivationRows x, attended, inner;
-    std::vector<float> scores, outs;
-    std::vector<Query> queries;
-    std::vector<Partial> states, parts;
-    std::vector<BestRows> best;        // of each row that asks
-    std::vector<float> high, bounds;   // [row][panels of the share][16] of a screened head
-    ActivationRows norms;              // of the blocks of the rows that ask
-  };
-  // Consecutive rows of one sequence.
-  struct RowTile {
-    int first, count;
-  };
-
-  const Spec& spec() const { return model_->spec; }
-  int heads() const { return spec().attention.heads; }
-  int kv_heads() const { return spec().attention.kv_heads; }
-  int head_dim() const { return shape.head_dim == 0 ? spec().attention.head_dim : shape.head_dim; }
-  int threads() const { return team_.size(); }
-
-  std::pair<int, int> share(int count, int thread) const {
-    return {static_cast<int>(static_cast<long>(count) * thread / threads()), static_cast<int>(static_cast<long>(count) * (thread + 1) / threads())};
-  }
-
-  std::vector<Segment> reading_order(int thread) const {
-    std::vector<Segment> order;
-    const auto add = [&](const PackedMatrix& matrix) {
-      if (matrix.rows == 0) return;
-      const auto [first, last] = share(matrix.panels(), thread);
-      const std::size_t size = matrix.panel_bytes();
-      if (last > first) order.push_back({matrix.data + static_cast<std::size_t>(first) * size, static_cast<std::size_t>(last - first) * size});
-    };
-    for (const LayerParts& layer : model_->parts.layers)
-      for (const LinearPart* part : {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down}) add(part->matrix);
-    if (screens_) {
-      add(model_->parts.screen.high);
-      add(model_->parts.screen.norms);
-    } else {
-      add(model_->parts.head.matrix);
-    }
-    return order;
-  }
-
-  void make_room(Thread& of, int rows) const {
-    of.hidden = Rows(rows, spec().hidden);
-    of.turns = Rows(rows, 2 * turn_values_);
-    of.x = ActivationRows(rows, spec().hidden);
-    of.attended = ActivationRows(rows, heads() * head_dim());
-    of.inner = ActivationRows(rows, mlp_width(spec()));
-  }
-  // Buffers for this many rows; those that there are stay.
-  void make_room(int rows) {
-    const int q_width = heads() * head_dim(), kv_width = kv_heads() * head_dim(), width = mlp_width(spec());
-    if (rows > rows_) {
-      rows_ = rows;
-      q_ = Rows(rows, q_width);
-      k_ = Rows(rows, kv_width);
-      v_ = Rows(rows, kv_width);
-      from_attention_ = Rows(rows, spec().hidden);
-      from_mlp_ = Rows(rows, spec().hidden);
-      gate_ = Rows(rows, width);
-      up_ = Rows(rows, width);
-      if (rows > few_rows) make_room(shared_, rows);
-    }
-  }
 
   // All layers for these rows; returns how many rows of logits it wrote.
   std::size_t run(std::span<const Row> rows, float* logits, bool best, Trace* trace) {
     const auto count = static_cast<int>(rows.size());
-    make_room(count);
-    tile_rows(rows);
+    w_.make_room(count);
+    w_.tile_rows(rows);
     std::vector<int> asked;
     for (int i = 0; i < count; ++i)
       if (rows[static_cast<std::size_t>(i)].logits) asked.push_back(i);
-    const Pass pass{*this, rows, asked, logits, count <= few_rows || threads() == 1, best};
-    team_.run([&](int thread) {
-      Thread& own = *threads_[static_cast<std::size_t>(thread)];
-      Walk(pass, count <= few_rows ? own : shared_, own, thread, thread == 0 ? trace : nullptr).run();
-    });
+    const Pass pass{rows, asked, logits, count <= few_rows || w_.thread_count() == 1, best};
+    w_.team.run([&](int thread) { Walk<shape>(w_, pass, thread, thread == 0 ? trace : nullptr).run(); });
     if (best) take_best(rows, asked);
     return asked.size();
   }
@@ -2833,7 +3444,7 @@ class CpuContext final : public Context {
   void take_best(std::span<const Row> rows, const std::vector<int>& asked) {
     for (std::size_t i = 0; i < asked.size(); ++i) {
       std::vector<Candidate> found;
-      for (const auto& thread : threads_) {
+      for (const auto& thread : w_.threads) {
         found.insert(found.end(), thread->best[i].found().begin(), thread->best[i].found().end());
         computed_ += thread->best[i].computed();
       }
@@ -2841,447 +3452,10 @@ class CpuContext final : public Context {
     }
   }
 
-  void tile_rows(std::span<const Row> rows) {
-    tiles_.clear();
-    const int longest = std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.position < b.position; })->position + 1;
-    split_ = threads() > 1 && rows.size() <= 4 && longest > chunk_positions;
-    if (split_) {
-      chunks_ = static_cast<std::size_t>((longest + chunk_positions - 1) / chunk_positions);
-      partials_.assign(rows.size() * static_cast<std::size_t>(heads()) * chunks_, {});
-      partial_outs_.resize((std::max)(partial_outs_.size(), partials_.size() * cache_.width()));
-      for (std::size_t i = 0; i < partials_.size(); ++i) partials_[i].out = partial_outs_.data() + i * cache_.width();
-    }
-    const int most = split_ ? 1 : (std::max)(1, most_queries / (heads() / kv_heads()));
-    for (int i = 0; i < static_cast<int>(rows.size()); ++i) {
-      const bool goes_on = !tiles_.empty() && tiles_.back().count < most && rows[static_cast<std::size_t>(i)].sequence == rows[static_cast<std::size_t>(i - 1)].sequence;
-      if (goes_on) ++tiles_.back().count;
-      else tiles_.push_back({i, 1});
-    }
-  }
-
-  struct Pass {
-    CpuContext& context;
-    std::span<const Row> rows;
-    const std::vector<int>& asked;
-    float* logits;
-    bool alone;  // each thread keeps all rows' hidden states for itself
-    bool best;   // the best of the logits are all that is asked for
-  };
-
-  // One thread's way through a pass.
-  class Walk {
-   public:
-    Walk(const Pass& pass, Thread& buffers, Thread& own, int thread, Trace* trace)
-        : pass_(pass), c_(pass.context), b_(buffers), own_(own), thread_(thread), trace_(trace), rows_(static_cast<int>(pass.rows.size())) {
-      if (pass.alone) first_ = 0, last_ = rows_;
-      else std::tie(first_, last_) = c_.share(rows_, thread);
-    }
-
-    void run() {
-      own_.ahead.rewind();
-      {
-        const Trace::Scope span(trace_, "embed");
-        for (int r = first_; r < last_; ++r) embed(r);
-      }
-      for (int layer = 0; layer < c_.spec().layers; ++layer) {
-        const Trace::Scope span(trace_, "block", layer);
-        block(layer);
-      }
-      const Trace::Scope span(trace_, "head");
-      head();
-    }
-
-   private:
-    const Spec& spec() const { return c_.spec(); }
-    const LayerParts& parts(int layer) const { return c_.model_->parts.layers[static_cast<std::size_t>(layer)]; }
-    const Row& row(int r) const { return pass_.rows[static_cast<std::size_t>(r)]; }
-    void meet() { c_.team_.meet(); }
-    void meet_if_shared() {
-      if (!pass_.alone) meet();
-    }
-
-    // Step 3, and the angles that the row's position turns by.
-    void embed(int r) {
-      float* hidden = b_.hidden.row(r);
-      const auto width = static_cast<std::size_t>(spec().hidden);
-      unpack_row(c_.model_->parts.embedding, row(r).id, hidden);
-      if (spec().embedding_scale) {
-        const auto scale = static_cast<float>(*spec().embedding_scale);
-        for (std::size_t i = 0; i < width; ++i) hidden[i] *= scale;
-      }
-      if (c_.model_->parts.position.rows > 0) {
-        own_.outs.resize((std::max)(own_.outs.size(), width));
-        unpack_row(c_.model_->parts.position, row(r).position, own_.outs.data());
-        for (std::size_t i = 0; i < width; ++i) hidden[i] += own_.outs[i];
-      }
-      // Layers turn in two ways at most: those with a window, and those that see all.
-      for (const bool windowed : {false, true})
-        if (const LayerView* view = c_.some_view(windowed))
-          turns(view->frequencies, view->stretch, row(r).position, b_.turns.row(r) + (windowed ? c_.turn_values_ : 0));
-    }
-
-    // Step 4.
-    void block(int layer) {
-      const LayerParts& p = parts(layer);
-      const bool parallel = spec().residual != Residual::sequential;
-      for (int r = first_; r < last_; ++r) {
-        if (layer > 0) finish_layer(layer - 1, r);
-        prepare(p.attention_norm, b_.hidden.row(r), r, at_least_balanced());
-      }
-      meet_if_shared();
-      project(p.q, b_.x.view(at_least_balanced()), rows_, c_.q_);
-      project(p.k, b_.x.view(at_least_balanced()), rows_, c_.k_);
-      project(p.v, b_.x.view(at_least_balanced()), rows_, c_.v_);
-      meet();
-      turn_and_append(layer);
-      meet();
-      with_cache(c_.cache_.type(), [&]<CacheType type>() { attention<type>(layer); });
-      meet();
-      if (c_.split_) {
-        for (int r = first_; r < last_; ++r) merge_row(layer, r);
-      } else {
-        for (int r = first_; r < last_; ++r) std::copy_n(c_.q_.row(r), c_.q_.stride, b_.attended.row(r));
-      }
-      quantise_rows(b_.attended, exact());
-      meet_if_shared();
-      project(p.output, b_.attended.view(exact()), rows_, c_.from_attention_);
-      meet();
-      for (int r = first_; r < last_; ++r) {
-        if (!parallel) {
-          add(b_.hidden.row(r), c_.from_attention_.row(r), p.after_attention);
-          prepare(p.mlp_norm, b_.hidden.row(r), r, exact());
-        } else if (spec().residual == Residual::parallel) {
-          prepare(p.mlp_norm, b_.hidden.row(r), r, exact());
-        }
-      }
-      meet_if_shared();
-      mlp(p);
-      meet();
-      // What the MLP gives is added with the next layer's beginning, or the head's.
-    }
-
-    void finish_layer(int layer, int r) {
-      const LayerParts& p = parts(layer);
-      if (spec().residual != Residual::sequential) add(b_.hidden.row(r), c_.from_attention_.row(r), {});
-      add(b_.hidden.row(r), c_.from_mlp_.row(r), p.after_mlp);
-    }
-
-    // hidden += what a branch gives, normalised and scaled where the model does so. The branch's row is left as it is.
-    void add(float* hidden, const float* branch, const NormPart& after) {
-      const int width = spec().hidden;
-      if (after.weight) {
-        own_.outs.resize((std::max)(own_.outs.size(), static_cast<std::size_t>(round_up(width, lanes))));
-        normalise(after, branch, width, own_.outs.data());
-        branch = own_.outs.data();
-      }
-      const Floats scale = broadcast(static_cast<float>(spec().residual_scale.value_or(1)));
-      const bool scaled = spec().residual_scale.has_value();
-      for (int i = 0; i < width; i += lanes) {
-        const Floats b = load_tail(branch + i, width - i);
-        store_tail(hidden + i, load_tail(hidden + i, width - i) + (scaled ? b * scale : b), width - i);
-      }
-    }
-
-    void normalise(const NormPart& norm, const float* x, int width, float* y) const {
-      if (const auto* rms = std::get_if<RmsNorm>(&spec().norm)) rms_norm(x, norm.weight, static_cast<float>(rms->epsilon), width, y);
-      else layer_norm(x, norm.weight, norm.bias, static_cast<float>(std::get<LayerNorm>(spec().norm).epsilon), width, y);
-    }
-
-    bool exact() const { return c_.precision_ == Precision::exact; }
-    bool at_least_balanced() const { return c_.precision_ != Precision::fast; }
-
-    // A row of hidden states as the next products take it.
-    void prepare(const NormPart& norm, const float* hidden, int r, bool wide) {
-      if (norm.weight) normalise(norm, hidden, spec().hidden, b_.x.row(r));
-      else std::copy_n(hidden, spec().hidden, b_.x.row(r));
-      quantise_row(b_.x, r, wide);
-    }
-    void quantise_row(ActivationRows& x, int r, bool wide) const {
-      const Activations view = x.view(wide);
-      if (c_.integers_ && view.cols % block_columns == 0) quantise(view, r);
-    }
-    void quantise_rows(ActivationRows& x, bool wide) const {
-      for (int r = first_; r < last_; ++r) quantise_row(x, r, wide);
-    }
-
-    // This thread's rows of W x + b. Widths that the compiler knows gain nothing here (bench/README.md), so that all matrices share a kernel.
-    void project(const LinearPart& part, const Activations& x, int tokens, float* out, std::size_t stride) {
-      const auto [first, last] = c_.share(part.matrix.panels(), thread_);
-      with_format(part.matrix.format, [&, first = first, last = last]<Format format>() {
-        if constexpr (shape.has(format)) product<format, run_time>(part.matrix, part.bias, x, tokens, first, last, {out, stride}, own_.ahead);
-      });
-    }
-    void project(const LinearPart& part, const Activations& x, int tokens, Rows& out) {
-      project(part, x, tokens, out.row(0), out.stride);
-    }
-
-    // QK-norm, RoPE, and K and V into the cache. Units are a row's heads; where all heads are normalised together, whole rows.
-    void turn_and_append(int layer) {
-      const LayerParts& p = parts(layer);
-      const bool together = spec().attention.qk_norm == QkNorm::all_heads;
-      const int heads = c_.heads(), all = heads + c_.kv_heads(), d = c_.head_dim();
-      if (together) {
-        const auto [first, last] = c_.share(rows_, thread_);
-        const auto epsilon = static_cast<float>(std::get<RmsNorm>(spec().norm).epsilon);
-        for (int r = first; r < last; ++r) {
-          rms_norm(c_.q_.row(r), p.q_norm, epsilon, heads * d, c_.q_.row(r));
-          rms_norm(c_.k_.row(r), p.k_norm, epsilon, c_.kv_heads() * d, c_.k_.row(r));
-          for (int head = 0; head < all; ++head) turn_head(layer, r, head);
-        }
-        return;
-      }
-      const auto [first, last] = c_.share(rows_ * all, thread_);
-      for (int unit = first; unit < last; ++unit) turn_head(layer, unit / all, unit % all);
-    }
-
-    void turn_head(int layer, int r, int head) {
-      const LayerParts& p = parts(layer);
-      const LayerView& view = c_.views_[static_cast<std::size_t>(layer)];
-      const int d = c_.head_dim(), heads = c_.heads();
-      const bool is_key = head >= heads;
-      float* values = is_key ? c_.k_.row(r) + (head - heads) * d : c_.q_.row(r) + head * d;
-      if (spec().attention.qk_norm == QkNorm::each_head)
-        rms_norm(values, is_key ? p.k_norm : p.q_norm, static_cast<float>(std::get<RmsNorm>(spec().norm).epsilon), d, values);
-      if (!view.frequencies.empty()) rotate(values, b_.turns.row(r) + (view.window ? c_.turn_values_ : 0), static_cast<int>(view.frequencies.size()));
-      if (!is_key) return;
-      const std::size_t slot = c_.table_.slot(row(r).sequence, row(r).position);
-      with_cache(c_.cache_.type(), [&]<CacheType type>() { c_.cache_.template append<type>(layer, head - heads, slot, values, c_.v_.row(r) + (head - heads) * d); });
-    }
-
-    Query query_of(int layer, int r, int head) const {
-      const LayerView& view = c_.views_[static_cast<std::size_t>(layer)];
-      const int end = row(r).position + 1;
-      return {c_.q_.row(r) + head * c_.head_dim(), view.window ? (std::max)(0, end - *view.window) : 0, end};
-    }
-
-    template <CacheType type>
-    void attention(int layer) {
-      const int group = c_.heads() / c_.kv_heads();
-      int unit = 0;
-      for (const RowTile& tile : c_.tiles_) {
-        const auto count = static_cast<std::size_t>(tile.count * group);
-        const int last_chunk = (row(tile.first + tile.count - 1).position) / chunk_positions;
-        const int first_chunk = query_of(layer, tile.first, 0).first / chunk_positions;
-        for (int kv = 0; kv < c_.kv_heads(); ++kv) {
-          if (!c_.split_ && unit++ % c_.threads() != thread_) continue;
-          gather(layer, tile, kv, group);
-          const auto block = [&](int i) { return c_.cache_.template block<type>(layer, kv, c_.table_.slot(row(tile.first).sequence, 16 * i) / 16); };
-          own_.scores.resize((std::max)(own_.scores.size(), count * chunk_positions));
-          for (int chunk = first_chunk; chunk <= last_chunk; ++chunk) {
-            if (c_.split_ && unit++ % c_.threads() != thread_) continue;
-            if (c_.split_)
-              for (std::size_t q = 0; q < count; ++q) own_.parts[q].out = c_.partial(tile.first, kv * group + static_cast<int>(q), chunk).out;
-            attend_chunk<type, shape.head_dim>(chunk, own_.queries.data(), count, c_.head_dim(), block, c_.numbers_, own_.scores.data(), own_.parts.data());
-            for (std::size_t q = 0; q < count; ++q) {
-              if (!sees(own_.queries[q], chunk)) continue;
-              if (c_.split_) c_.partial(tile.first, kv * group + static_cast<int>(q), chunk) = own_.parts[q];
-              else merge(own_.states[q], own_.parts[q], c_.cache_.width());
-            }
-          }
-          if (!c_.split_)
-            for (int i = 0; i < tile.count; ++i)
-              for (int h = 0; h < group; ++h) put_out(own_.states[static_cast<std::size_t>(i * group + h)], c_.q_.row(tile.first + i) + (kv * group + h) * c_.head_dim());
-        }
-      }
-    }
-
-    void gather(int layer, const RowTile& tile, int kv, int group) {
-      const auto count = static_cast<std::size_t>(tile.count * group);
-      const std::size_t width = c_.cache_.width();
-      own_.queries.resize(count);
-      own_.states.assign(count, {});
-      own_.parts.assign(count, {});
-      own_.outs.assign((std::max)(own_.outs.size(), 2 * count * width), 0.0F);
-      for (int i = 0; i < tile.count; ++i)
-        for (int h = 0; h < group; ++h) {
-          const auto q = static_cast<std::size_t>(i * group + h);
-          own_.queries[q] = query_of(layer, tile.first + i, kv * group + h);
-          own_.states[q].out = own_.outs.data() + q * width;
-          own_.parts[q].out = own_.outs.data() + (count + q) * width;
-        }
-    }
-
-    // The weighted mean takes the query's place: nobody needs that any more.
-    void put_out(const Partial& state, float* to) const {
-      const int d = c_.head_dim();
-      const Floats total = broadcast(state.total);
-      for (int i = 0; i < d; i += lanes) store_tail(to + i, load_tail(state.out + i, d - i) / total, d - i);
-    }
-
-    void merge_row(int layer, int r) {
-      const std::size_t width = c_.cache_.width();
-      for (int head = 0; head < c_.heads(); ++head) {
-        const Query query = query_of(layer, r, head);
-        own_.outs.assign((std::max)(own_.outs.size(), width), 0.0F);
-        Partial state;
-        state.out = own_.outs.data();
-        for (int chunk = query.first / chunk_positions; chunk <= (query.last - 1) / chunk_positions; ++chunk) merge(state, c_.partial(r, head, chunk), width);
-        put_out(state, b_.attended.row(r) + head * c_.head_dim());
-      }
-    }
-
-    void mlp(const LayerParts& p) {
-      const bool gated = p.gate.matrix.rows > 0;
-      // With one norm for attention and MLP the rows are as attention has taken them.
-      const bool wide = spec().residual == Residual::parallel_shared_norm ? at_least_balanced() : exact();
-      if (gated) project(p.gate, b_.x.view(wide), rows_, c_.gate_);
-      project(p.up, b_.x.view(wide), rows_, c_.up_);
-      const auto [first, last] = c_.share(p.up.matrix.panels(), thread_);
-      const Activation activation = std::visit([](const auto& part) { return part.activation; }, spec().mlp);
-      const auto apply = [&, first = first, last = last]<Activation kind>() {
-        for (int r = 0; r < rows_; ++r)
-          for (int i = 16 * first; i < 16 * last; i += lanes) {
-            float* up = c_.up_.row(r) + i;
-            store(up, gated ? activate<kind>(load(c_.gate_.row(r) + i)) * load(up) : activate<kind>(load(up)));
-          }
-      };
-      switch (activation) {
-        case Activation::silu: apply.template operator()<Activation::silu>(); break;
-        case Activation::gelu: apply.template operator()<Activation::gelu>(); break;
-        case Activation::gelu_tanh: apply.template operator()<Activation::gelu_tanh>(); break;
-        case Activation::relu: apply.template operator()<Activation::relu>(); break;
-      }
-      meet();
-      for (int r = first_; r < last_; ++r) std::copy_n(c_.up_.row(r), c_.up_.stride, b_.inner.row(r));
-      quantise_rows(b_.inner, at_least_balanced());
-      meet_if_shared();
-      project(p.down, b_.inner.view(at_least_balanced()), rows_, c_.from_mlp_);
-    }
-
-    // Step 5, for the rows that ask; they move together.
-    void head() {
-      const auto asked = static_cast<int>(pass_.asked.size());
-      const auto [from, to] = pass_.alone ? std::pair(0, asked) : c_.share(asked, thread_);
-      for (int i = from; i < to; ++i) {
-        const int r = pass_.asked[static_cast<std::size_t>(i)];
-        // Rows were shared in another way before: each is finished here, by whoever normalises it.
-        finish_layer(spec().layers - 1, r);
-        normalise(c_.model_->parts.final_norm, b_.hidden.row(r), spec().hidden, b_.x.row(i));
-        quantise_row(b_.x, i, exact());
-      }
-      meet_if_shared();
-      if (asked == 0) return;
-      if (pass_.best) own_.best.resize((std::max)(own_.best.size(), static_cast<std::size_t>(asked)));
-      if constexpr (shape.screen) {
-        if (pass_.best && c_.screens_ && asked <= most_screened) return screened_head(asked);
-      }
-      whole_head(asked);
-      if (!pass_.best) return;
-      const auto [first, last] = c_.share(c_.model_->parts.head.matrix.panels(), thread_);
-      for (int i = 0; i < asked; ++i) {
-        const Best best = row(pass_.asked[static_cast<std::size_t>(i)]).best;
-        own_.best[static_cast<std::size_t>(i)].look_through(logits_of(i), (std::min)(16 * first, best.ids), (std::min)(16 * last, best.ids), best.count);
-      }
-    }
-
-    float* logits_of(int i) const { return pass_.logits + static_cast<std::size_t>(i) * static_cast<std::size_t>(spec().vocab); }
-
-    // Finds the best rows of the head without reading it whole.
-    void screened_head(int asked) {
-      const Screen& screen = c_.model_->parts.screen;
-      const PackedMatrix& matrix = c_.model_->parts.head.matrix;
-      const auto [first, last] = c_.share(matrix.panels(), thread_);
-      const int begin = 16 * first;
-      const auto count = static_cast<std::size_t>(16 * (last - first)), rows = static_cast<std::size_t>(asked);
-      const Activations x = b_.x.view(exact());
-      if (own_.high.size() < rows * count) {
-        own_.high.resize(rows * count);
-        own_.bounds.resize(rows * count);
-        own_.norms = ActivationRows(most_screened, screen.norms.cols);
-      }
-      for (int i = 0; i < asked; ++i) block_norms(x, i, own_.norms.row(i));
-      // A share's outputs begin at its first row.
-      const auto of_share = [&](PackedMatrix part) {
-        part.data += static_cast<std::size_t>(first) * part.panel_bytes();
-        part.rows -= begin;
-        return part;
-      };
-      product<high_format, run_time>(of_share(screen.high), nullptr, x, asked, 0, last - first, {own_.high.data(), count}, own_.ahead);
-      product<norm_format, run_time>(of_share(screen.norms), nullptr, own_.norms.view(false), asked, 0, last - first, {own_.bounds.data(), count}, own_.ahead);
-      Ahead nothing;
-      const auto compute = [&](int i) {
-        return [this, i, &matrix, &x, &nothing](int panel) {
-          const Activations one = x.from(i);
-          product<Format::q8_0, run_time>(matrix, nullptr, one, 1, panel, panel + 1, {logits_of(i), static_cast<std::size_t>(spec().vocab)}, nothing);
-        };
-      };
-      const auto best_of_row = [&](int i) { return row(pass_.asked[static_cast<std::size_t>(i)]).best; };
-      for (int i = 0; i < asked; ++i) {
-        const Best best = best_of_row(i);
-        const auto at = static_cast<std::size_t>(i) * count;
-        own_.best[static_cast<std::size_t>(i)].screen(own_.high.data() + at, own_.bounds.data() + at, logits_of(i), (std::min)(begin, best.ids), (std::min)(16 * last, best.ids),
-                                                      best.count, compute(i));
-      }
-      meet();
-      for (int i = 0; i < asked; ++i) {
-        std::vector<float> sure;
-        for (const auto& thread : c_.threads_) {
-          const std::span<const float> its = thread->best[static_cast<std::size_t>(i)].sure();
-          sure.insert(sure.end(), its.begin(), its.end());
-        }
-        own_.best[static_cast<std::size_t>(i)].compute_survivors(logits_of(i), kth_best(sure, best_of_row(i).count), compute(i));
-      }
-    }
-
-    void whole_head(int asked) {
-      const auto vocab = static_cast<std::size_t>(spec().vocab);
-      project(c_.model_->parts.head, b_.x.view(exact()), asked, pass_.logits, vocab);
-      if (!spec().logit_divisor && !spec().logit_soft_cap) return;
-      const auto [first, last] = c_.share(c_.model_->parts.head.matrix.panels(), thread_);
-      const int end = (std::min)(16 * last, spec().vocab);
-      for (int i = 0; i < asked; ++i)
-        for (int at = 16 * first; at < end; at += lanes) {
-          float* logits = logits_of(i) + at;
-          Floats z = load_tail(logits, end - at);
-          if (spec().logit_divisor) z = z / broadcast(static_cast<float>(*spec().logit_divisor));
-          if (spec().logit_soft_cap) {
-            const Floats cap = broadcast(static_cast<float>(*spec().logit_soft_cap));
-            z = cap * tanh(z / cap);
-          }
-          store_tail(logits, z, end - at);
-        }
-    }
-
-    const Pass& pass_;
-    CpuContext& c_;
-    Thread& b_;    // where the rows' hidden states and activations are: shared, or this thread's own
-    Thread& own_;
-    int thread_;
-    Trace* trace_;
-    int rows_, first_ = 0, last_ = 0;
-  };
-
-  const LayerView* some_view(bool windowed) const {
-    for (const LayerView& view : views_)
-      if (view.window.has_value() == windowed && !view.frequencies.empty()) return &view;
-    return nullptr;
-  }
-
-  Partial& partial(int r, int head, int chunk) {
-    return partials_[(static_cast<std::size_t>(r) * static_cast<std::size_t>(heads()) + static_cast<std::size_t>(head)) * chunks_ + static_cast<std::size_t>(chunk)];
-  }
-
-  std::shared_ptr<const PackedModel> model_;
-  BlockTable table_;
-  KvCache cache_;
-  Team team_;
-  bool integers_;
-  Precision precision_;
-  std::vector<LayerView> views_;
-  AttentionNumbers numbers_{};
-  std::vector<std::unique_ptr<Thread>> threads_;
-  Thread shared_{std::vector<Segment>()};
-  int rows_ = 0, turn_values_ = 0;
-  Rows q_, k_, v_, from_attention_, from_mlp_, gate_, up_;
-  std::vector<RowTile> tiles_;
-  bool split_ = false;  // the chunks of a row's positions are shared among threads
-  std::size_t chunks_ = 0;
-  std::vector<Partial> partials_;  // [rows][heads][chunks]
-  std::vector<float> partial_outs_;
-  bool screens_;
+  Workspace<shape> w_;
   std::vector<float> logits_;
   std::vector<std::vector<Candidate>> best_;  // of the rows that asked
-  int computed_ = 0;
+  int computed_ = 0;                          // rows of a screened head
 };
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
@@ -3804,7 +3978,7 @@ struct Ceilings {
 
 namespace diecast::cpu::inline DIECAST_ISA {
 
-namespace detail {
+namespace inner {
 
 // Seconds of the fastest of some calls.
 template <class Work>
@@ -3872,7 +4046,7 @@ double products_a_second(Team& team) {
   return static_cast<double>(rounds * 4 * Sums * 64) * team.size() / seconds;
 }
 
-}  // namespace detail
+}  // namespace inner
 
 // For memory of this size, which the threads share as they share a model's weights.
 inline Ceilings ceilings(std::size_t bytes, int threads) {
@@ -3884,13 +4058,13 @@ inline Ceilings ceilings(std::size_t bytes, int threads) {
   team.run([&](int thread) { std::memset(part(thread), thread + 1, each); });
   double seconds = 1e30;
   for (const unsigned ahead : {0U, 4096U, 8192U, 16384U, 24576U, 32768U})
-    seconds = (std::min)(seconds, detail::fastest(5, [&] { team.run([&](int thread) { detail::read_through(part(thread), each, ahead); }); }));
+    seconds = (std::min)(seconds, inner::fastest(5, [&] { team.run([&](int thread) { inner::read_through(part(thread), each, ahead); }); }));
   found.read_bytes_s = static_cast<double>(each) * threads / seconds;
 
-  found.products_s = (std::max)({detail::products_a_second<4>(team), detail::products_a_second<8>(team), detail::products_a_second<12>(team)});
+  found.products_s = (std::max)({inner::products_a_second<4>(team), inner::products_a_second<8>(team), inner::products_a_second<12>(team)});
 
   constexpr int meetings = 5'000;
-  found.meeting_s = detail::fastest(5, [&] {
+  found.meeting_s = inner::fastest(5, [&] {
     team.run([&](int) {
       for (int i = 0; i < meetings; ++i) team.meet();
     });

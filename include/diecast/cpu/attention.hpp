@@ -50,7 +50,7 @@ inline void merge(Partial& into, const Partial& later, std::size_t width) {
   into.greatest = most;
 }
 
-namespace detail {
+namespace inner {
 
 // Scores of some queries for the panels [first, last) of a chunk: 16 positions at once.
 template <CacheType type, std::size_t Queries, class Block>
@@ -128,7 +128,7 @@ inline void soften(float* scores, int first, int last, int from, int to, const A
   partial.total = sum(total);
 }
 
-}  // namespace detail
+}  // namespace inner
 
 // One chunk for `count` queries. block(i) is the i-th block of the chunk's sequence. scores: [count][chunk_positions].
 // parts[q] is filled for the queries that see some of the chunk, and left alone for the others; returns nothing of them.
@@ -157,14 +157,14 @@ void attend_chunk(int chunk, const Query* queries, std::size_t count, int run_ti
     if (count - q == 1) tile.template operator()<1>(q);
   };
   in_tiles([&]<std::size_t Queries>(std::size_t q) {
-    detail::score<type, Queries>(queries + q, head_dim, first_panel, last_panel, block, scores + q * chunk_positions, chunk_positions);
+    inner::score<type, Queries>(queries + q, head_dim, first_panel, last_panel, block, scores + q * chunk_positions, chunk_positions);
   });
   for (std::size_t q = 0; q < count; ++q) {
     const int from = queries[q].first - base, to = queries[q].last - base;
-    detail::soften(scores + q * chunk_positions, 16 * first_panel, 16 * last_panel, from, to, numbers, parts[q]);
+    inner::soften(scores + q * chunk_positions, 16 * first_panel, 16 * last_panel, from, to, numbers, parts[q]);
   }
   in_tiles([&]<std::size_t Queries>(std::size_t q) {
-    detail::weigh<type, Queries>(scores + q * chunk_positions, chunk_positions, head_dim, width, first, last, block, parts + q);
+    inner::weigh<type, Queries>(scores + q * chunk_positions, chunk_positions, head_dim, width, first, last, block, parts + q);
   });
 }
 

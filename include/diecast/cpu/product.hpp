@@ -30,7 +30,7 @@ struct Output {
   std::size_t stride{};
 };
 
-namespace detail {
+namespace inner {
 
 template <int Bits, std::size_t Quad>
 Bytes quad_of(const std::uint8_t* block) {
@@ -338,7 +338,7 @@ template <Format format, int Cols, int Tokens>
   for (int token = 0; token < Tokens; ++token) f[token] = (sums[token][0] + sums[token][1]) + (sums[token][2] + sums[token][3]);
 }
 
-}  // namespace detail
+}  // namespace inner
 
 
 // Rows 16 * first_panel to 16 * last_panel of W x for `tokens` tokens, plus the bias [rows padded to 16] where there is one.
@@ -349,7 +349,7 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
   Ahead nothing;
 #if defined(__AMX_INT8__)
   if constexpr (integers) {
-    if (tokens >= least_tile && tiles_ready()) return detail::product_by_tiles<format, Cols>(matrix, bias, x, tokens, first_panel, last_panel, out, ahead);
+    if (tokens >= least_tile && tiles_ready()) return inner::product_by_tiles<format, Cols>(matrix, bias, x, tokens, first_panel, last_panel, out, ahead);
   }
 #endif
   for (int panel = first_panel; panel < last_panel; ++panel) {
@@ -360,10 +360,10 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
       Floats f[Tokens];
       Ahead& here = first == 0 ? ahead : nothing;
       if constexpr (integers) {
-        if (x.lower) detail::integer_panel<format, Cols, Tokens, true>(data, x, first, f, here);
-        else detail::integer_panel<format, Cols, Tokens, false>(data, x, first, f, here);
+        if (x.lower) inner::integer_panel<format, Cols, Tokens, true>(data, x, first, f, here);
+        else inner::integer_panel<format, Cols, Tokens, false>(data, x, first, f, here);
       } else {
-        detail::float_panel<format, Cols, Tokens>(data, x, first, f, here);
+        inner::float_panel<format, Cols, Tokens>(data, x, first, f, here);
       }
 #pragma GCC unroll 16
       for (std::size_t token = 0; token < Tokens; ++token)

@@ -33,7 +33,7 @@ struct Activations {
   }
 };
 
-namespace detail {
+namespace inner {
 
 template <bool wide>
 void quantise_blocks(const Activations& x, std::size_t row) {
@@ -68,11 +68,11 @@ void quantise_blocks(const Activations& x, std::size_t row) {
   }
 }
 
-}  // namespace detail
+}  // namespace inner
 
 inline void quantise(const Activations& x, int row) {
-  if (x.lower) detail::quantise_blocks<true>(x, static_cast<std::size_t>(row));
-  else detail::quantise_blocks<false>(x, static_cast<std::size_t>(row));
+  if (x.lower) inner::quantise_blocks<true>(x, static_cast<std::size_t>(row));
+  else inner::quantise_blocks<false>(x, static_cast<std::size_t>(row));
 }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
