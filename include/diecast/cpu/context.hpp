@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,13 @@ class CpuContext final : public Context {
     }
     if (best) return {{}, w_.spec().vocab, best_, computed_};
     return {logits_, w_.spec().vocab};
+  }
+
+  std::size_t block_bytes() const override { return w_.cache.block_bytes(); }
+  void read_block(int block, std::span<std::byte> to) const override { w_.cache.read_block(static_cast<std::size_t>(block), to.data()); }
+  void write_block(int block, std::span<const std::byte> from) override { w_.cache.write_block(static_cast<std::size_t>(block), from.data()); }
+  std::string block_layout() const override {
+    return "cpu, " + std::string(cache_type_name(w_.cache.type())) + ", " + (w_.integers ? std::string(precision_name(w_.precision)) : "float");
   }
 
  private:
