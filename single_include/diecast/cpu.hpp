@@ -1438,10 +1438,11 @@ T* thread_memory(std::size_t size) {
 }
 
 // All tokens, sixteen after sixteen, as tiles take them.
+template <std::size_t group>
 class TokenTiles {
  public:
-  TokenTiles(const Activations& x, int tokens, int group) : group_(static_cast<std::size_t>(group)), cols_(static_cast<std::size_t>(x.cols)), wide_(x.lower != nullptr) {
-    const auto tiles = static_cast<std::size_t>((tokens + 15) / 16), blocks = cols_ / block_columns, groups = cols_ / group_;
+  TokenTiles(const Activations& x, int tokens) : cols_(static_cast<std::size_t>(x.cols)), wide_(x.lower != nullptr) {
+    const auto tiles = static_cast<std::size_t>((tokens + 15) / 16), blocks = cols_ / block_columns, groups = cols_ / group;
     integers_ = thread_memory<std::int8_t, 0>(tiles * 16 * cols_ * (wide_ ? 2 : 1));
     numbers_ = thread_memory<float, 0>(tiles * 32 * blocks);
     offsets_ = thread_memory<std::int32_t, 0>(tiles * 16 * groups);
@@ -1458,7 +1459,7 @@ class TokenTiles {
   }
 
   TokenTile operator[](std::size_t tile) const {
-    const std::size_t blocks = cols_ / block_columns, groups = cols_ / group_;
+    const std::size_t blocks = cols_ / block_columns, groups = cols_ / group;
     const std::int8_t* const at = integers_ + tile * 16 * cols_ * (wide_ ? 2 : 1);
     return {at, wide_ ? at + 16 * cols_ : nullptr, numbers_ + tile * 32 * blocks, offsets_ + tile * 16 * groups};
   }
@@ -1466,7 +1467,7 @@ class TokenTiles {
  private:
   void lay(const std::int8_t* from, std::size_t groups, std::int8_t* to) const {  // [16][cols] to [groups][16][group]
     for (std::size_t g = 0; g < groups; ++g)
-      for (std::size_t t = 0; t < 16; ++t, to += group_) std::memcpy(to, from + t * cols_ + g * group_, group_);
+      for (std::size_t t = 0; t < 16; ++t, to += group) std::memcpy(to, from + t * cols_ + g * group, group);
   }
   template <class T>
   static void turn(const T* from, std::size_t count, std::size_t stride, T* to) {  // [16][count] to [count][16 of stride]
@@ -1477,7 +1478,7 @@ class TokenTiles {
   std::int8_t* integers_;
   float* numbers_;
   std::int32_t* offsets_;
-  std::size_t group_, cols_;
+  std::size_t cols_;
   bool wide_;
 };
 
@@ -1490,7 +1491,7 @@ void product_by_tiles(const PackedMatrix& matrix, const float* bias, const Activ
   const int cols = matrix.cols;
   const std::size_t panel_bytes = form.panel_bytes(cols);
   std::uint8_t* const unpacked = thread_memory<std::uint8_t, 0>(form.bits == 8 ? 0 : together * 16 * static_cast<std::size_t>(cols));
-  const TokenTiles tiles_of(x, tokens, form.group);
+  const TokenTiles<form.group> tiles_of(x, tokens);
   const Tiles tiles(form.group);
   for (int begin = first_panel; begin < last_panel; begin += together) {
     const int end = (std::min)(begin + together, last_panel);
@@ -1782,7 +1783,7 @@ class KvCache {
  public:
   KvCache(const Spec& spec, int tokens, CacheType type)
       : type_(type), head_dim_(static_cast<std::size_t>(spec.attention.head_dim)), width_(static_cast<std::size_t>(round_up(spec.attention.head_dim, lanes))),
-        kv_heads_(static_cast<std::size_t>(spec.attention.kv_heads)),
+        kv_heads_(static_cast<std::size_t>(spec.attention.kv_heads)), parts_(static_cast<std::size_t>(spec.layers) * kv_heads_),
         blocks_(static_cast<std::size_t>((tokens + BlockTable::block_tokens - 1) / BlockTable::block_tokens)), memory_(cache_bytes(spec, tokens, type), Arena::Pages::usual) {}
 
   CacheType type() const { return type_; }
@@ -1823,9 +1824,24 @@ class KvCache {
     }
   }
 
+  // A block's bytes, all layers and heads.
+  std::size_t block_bytes() const { return parts_ * part_bytes(); }
+  void read_block(std::size_t block, std::byte* to) const {
+    for_each_part(block, [&](std::byte* part, std::size_t size) { std::memcpy(to, part, size), to += size; });
+  }
+  void write_block(std::size_t block, const std::byte* from) const {
+    for_each_part(block, [&](std::byte* part, std::size_t size) { std::memcpy(part, from, size), from += size; });
+  }
+
  private:
+  std::size_t part_bytes() const { return cache_block_bytes(static_cast<int>(head_dim_), type_); }
+  template <class Visit>
+  void for_each_part(std::size_t block, const Visit& visit) const {
+    for (std::size_t i = 0; i < parts_; ++i) visit(memory_.data() + (i * blocks_ + block) * part_bytes(), part_bytes());
+  }
+
   CacheType type_;
-  std::size_t head_dim_, width_, kv_heads_, blocks_;
+  std::size_t head_dim_, width_, kv_heads_, parts_, blocks_;  // parts: of a block, one for each layer and head
   Arena memory_;
 };
 
@@ -2264,9 +2280,6 @@ inline void block_norms(const Activations& x, int row, float* norms) {
 // a decode that reads all of it for every token then misses the translation cache all the time. Each piece is copied to a huge page, and that
 // takes the piece's place at its address in one step: whoever reads it meanwhile reads the same bytes, and the file's pages are given back.
 // The pieces are moved by the threads that run the model, one each after a pass: no thread of its own takes their cores.
-
-#include <atomic>
-#include <fstream>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -3489,6 +3502,13 @@ class CpuContext final : public Context {
     return {logits_, w_.spec().vocab};
   }
 
+  std::size_t block_bytes() const override { return w_.cache.block_bytes(); }
+  void read_block(int block, std::span<std::byte> to) const override { w_.cache.read_block(static_cast<std::size_t>(block), to.data()); }
+  void write_block(int block, std::span<const std::byte> from) override { w_.cache.write_block(static_cast<std::size_t>(block), from.data()); }
+  std::string block_layout() const override {
+    return "cpu, " + std::string(cache_type_name(w_.cache.type())) + ", " + (w_.integers ? std::string(precision_name(w_.precision)) : "float");
+  }
+
  private:
   static constexpr std::size_t most_rows = 256;  // that go through the layers together: bounds the memory
 
@@ -3594,132 +3614,6 @@ class Cpu final : public Backend {
 }  // namespace diecast::cpu::inline DIECAST_ISA
 
 #undef DIECAST_ISA
-
-// ---- diecast/files/binary.hpp
-// Plain data to bytes and back: numbers, enums, strings, lists, optionals, variants, and structs that Boost.Hana can look into, member by member.
-// Numbers are little-endian, lengths are 32 bits. The reader believes no length that the bytes behind it cannot bear out.
-
-namespace diecast {
-
-static_assert(std::endian::native == std::endian::little, "files are written as this machine keeps its numbers");
-
-class BinaryWriter {
- public:
-  const std::string& bytes() const { return bytes_; }
-
-  template <class T>
-  void put(const T& value) {
-    if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
-      bytes_.append(reinterpret_cast<const char*>(&value), sizeof(T));
-    } else {
-      put_members(value);
-    }
-  }
-  void put(const std::string& text) {
-    length(text.size());
-    bytes_ += text;
-  }
-  template <class T>
-  void put(const std::vector<T>& list) {
-    length(list.size());
-    for (const T& one : list) put(one);
-  }
-  template <class T>
-  void put(const std::optional<T>& value) {
-    put(value.has_value());
-    if (value) put(*value);
-  }
-  template <class... T>
-  void put(const std::variant<T...>& value) {
-    put(static_cast<std::uint8_t>(value.index()));
-    std::visit([this](const auto& one) { this->put(one); }, value);
-  }
-
- private:
-  template <class T>
-  void put_members(const T& value) {
-    boost::hana::for_each(boost::hana::accessors<T>(), [&](auto accessor) { put(boost::hana::second(accessor)(value)); });
-  }
-  void length(std::size_t count) {
-    if (count > (std::numeric_limits<std::uint32_t>::max)()) throw Error(std::to_string(count) + " entries are more than a list in a file may have");
-    put(static_cast<std::uint32_t>(count));
-  }
-
-  std::string bytes_;
-};
-
-class BinaryReader {
- public:
-  BinaryReader(std::span<const std::byte> bytes, std::string where) : bytes_(bytes), where_(std::move(where)) {}
-
-  template <class T>
-  T get() {
-    T value{};
-    read(value);
-    return value;
-  }
-  std::size_t left() const { return bytes_.size() - at_; }
-  [[noreturn]] void fail(const std::string& what) const { throw Error(where_ + ": " + what); }
-
- private:
-  template <class T>
-  void read(T& value) {
-    if constexpr (std::is_same_v<T, bool>) {
-      std::uint8_t byte{};
-      read(byte);
-      if (byte > 1) fail("a yes or no is " + std::to_string(byte));
-      value = byte == 1;
-    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
-      take(&value, sizeof(T));
-    } else {
-      boost::hana::for_each(boost::hana::accessors<T>(), [&](auto accessor) { read_member(value, accessor); });
-    }
-  }
-  template <class T, class Accessor>
-  void read_member(T& value, Accessor accessor) {
-    using Member = std::remove_cvref_t<decltype(boost::hana::second(accessor)(value))>;
-    read(const_cast<Member&>(boost::hana::second(accessor)(value)));
-  }
-  void read(std::string& text) {
-    const std::size_t count = length(1);
-    text.assign(reinterpret_cast<const char*>(bytes_.data() + at_), count);
-    at_ += count;
-  }
-  template <class T>
-  void read(std::vector<T>& list) {
-    list.resize(length(1));
-    for (T& one : list) read(one);
-  }
-  template <class T>
-  void read(std::optional<T>& value) {
-    if (get<bool>()) read(value.emplace());
-    else value.reset();
-  }
-  template <class... T>
-  void read(std::variant<T...>& value) {
-    const auto index = get<std::uint8_t>();
-    if (index >= sizeof...(T)) fail("there is no alternative " + std::to_string(index) + " of " + std::to_string(sizeof...(T)));
-    std::size_t at = 0;
-    (void)((at++ == index ? (read(value.template emplace<T>()), true) : false) || ...);
-  }
-
-  std::size_t length(std::size_t least) {  // each entry has at least so many bytes
-    const auto count = get<std::uint32_t>();
-    if (count > left() / least) fail("a list of " + std::to_string(count) + " entries is announced, " + std::to_string(left()) + " bytes are left");
-    return count;
-  }
-  void take(void* to, std::size_t count) {
-    if (count > left()) fail(std::to_string(count) + " bytes are missing at its end, " + std::to_string(left()) + " are left");
-    std::memcpy(to, bytes_.data() + at_, count);
-    at_ += count;
-  }
-
-  std::span<const std::byte> bytes_;
-  std::string where_;
-  std::size_t at_ = 0;
-};
-
-}  // namespace diecast
 
 // ---- diecast/cpu/engine_file.hpp
 // The engine file: a model as the CPU path runs it, mapped and used as it lies. Facts (name, spec, template, generation defaults, digests), the

@@ -192,7 +192,7 @@ TEST_CASE("A sequence of another engine, cache or size is refused with a sentenc
   Bench made(endless());
   made.session.generate({.prompt = prompt_of(40, 1), .max_tokens = 5});
   made.session.save(file.path, "engine one");
-  CHECK_THROWS_WITH(made.session.load(file.path, "engine two"), Catch::EndsWith("the sequence was saved by the engine engine one, this one is engine two"));
+  CHECK_THROWS_WITH(made.session.load(file.path, "engine two"), Catch::EndsWith("the sequence was saved by the engine \"engine one\", this one is \"engine two\""));
   CHECK(made.session.cached_ids().empty());
   CHECK_THROWS_WITH(Bench(endless(), {.context = 43}).session.load(file.path, "engine one"), Catch::EndsWith("the sequence has 44 tokens, the context holds 43"));
   CHECK_THROWS_AS(made.session.load(file.path + ".absent", "engine one"), Error);

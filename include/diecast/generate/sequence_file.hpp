@@ -25,6 +25,7 @@
 #include <diecast/files/binary.hpp>
 #include <diecast/files/mapping.hpp>
 #include <diecast/spec/spec.hpp>
+#include <diecast/text.hpp>
 
 namespace diecast {
 
@@ -119,8 +120,8 @@ inline std::vector<int> load_sequence(const std::string& path, std::string_view 
   BinaryReader reader(body.subspan(magic.size()), path);
 
   const auto of = reader.get<std::string>(), layout = reader.get<std::string>();
-  if (of != identity) reader.fail("the sequence was saved by the engine " + of + ", this one is " + std::string(identity));
-  if (layout != context.block_layout()) reader.fail("the sequence was saved with the cache \"" + layout + "\", this one has \"" + context.block_layout() + "\"");
+  if (of != identity) reader.fail("the sequence was saved by the engine " + in_quotes(of) + ", this one is " + in_quotes(identity));
+  if (layout != context.block_layout()) reader.fail("the sequence was saved with the cache " + in_quotes(layout) + ", this one has " + in_quotes(context.block_layout()));
   const auto block_bytes = reader.get<std::uint64_t>();
   if (block_bytes != context.block_bytes() || block_bytes == 0)
     reader.fail("the sequence has " + std::to_string(block_bytes) + " bytes a block, this cache " + std::to_string(context.block_bytes()));
