@@ -1,0 +1,4 @@
+#pragma once
+namespace diecast::serve {
+inline constexpr char page_script[] = "";
+}
