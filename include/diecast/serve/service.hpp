@@ -45,7 +45,7 @@ class Service {
   Json models() const { return {{"object", "list"}, {"data", Json::array({model(name_)})}}; }
   Json model(std::string_view name) const {
     if (name != name_) throw HttpError(404, "there is no model '" + std::string(name) + "' here, there is " + name_, "model");
-    return {{"id", name_}, {"object", "model"}, {"created", 0}, {"owned_by", "diecast"}, {"context", scheduler_->context_tokens()}, {"system_fingerprint", options_.fingerprint}};
+    return {{"id", name_}, {"object", "model"}, {"created", 0}, {"owned_by", "diecast"}, {"context", scheduler_->context_tokens()}, {"chat", engine_->has_template()}, {"system_fingerprint", options_.fingerprint}};
   }
 
   // {"content": TEXT, "add_special": false} or {"messages": [...]}
