@@ -118,7 +118,7 @@ class Client {
         if (!more()) throw std::runtime_error("the body is too short");
       reply.body = came_.substr(0, length);
       came_.erase(0, length);
-    } else if (reply.headers["transfer-encoding"] == "chunked") {
+    } else if (reply.headers.contains("transfer-encoding")) {
       std::size_t length = 1;
       while (length > 0) {
         until("\r\n");

@@ -30,7 +30,10 @@ TEST_CASE("W1: a client that leaves costs two tokens at most, streamed or not, a
     if (stream)
       for (int i = 0; i < 3; ++i) client.until("\"content\":\"");
     waits.leave();
-    REQUIRE(hosted.eventually([&] { return hosted.server->stats().waiting == 0; }));
+    const bool dropped = hosted.eventually([&] { return hosted.server->stats().waiting == 0; });
+    for (const Json& line : hosted.logged("request")) UNSCOPED_INFO(line.dump());
+    CAPTURE(hosted.logged("request").size(), hosted.server->stats().cancelled, hosted.server->stats().running, hosted.server->stats().completion_tokens);
+    REQUIRE(dropped);
     client.leave();
     const int ran = hosted.model->forwards;
     REQUIRE(hosted.eventually([&] { return hosted.idle(); }));
@@ -90,6 +93,7 @@ TEST_CASE("A backend that breaks is a 500 with its sentence; in a stream that ha
   Hosted hosted(endless());
   std::atomic<int> left{0};
   hosted.model->before_forward = [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // else the error comes before anything was written
     if (left-- == 0) throw Error("the machine is on fire", Blame::program);
   };
   const Reply reply = hosted.chat({{"stream", true}});

@@ -39,7 +39,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // A connection too many: hears why, and that it may come back.
   asio::awaitable<void> refuse() {
     const auto self = shared_from_this();
-    co_await wire_->write(too_many(), std::chrono::seconds(1), [] { return false; });
+    std::string text = too_many();
+    co_await wire_->write(std::move(text), std::chrono::seconds(1), [] { return false; });
     co_await wire_->linger();
   }
 
@@ -100,12 +101,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
       }
     }
     hold(0);
+    served_ = true;
     if (error) {
       response = error_response(*error);
       exchange_.line["error"] = error->what();
     }
     bool sent = true;
-    if (response) sent = co_await write(response_text(*response, headers(), !exchange_.head));
+    if (response) {
+      std::string text = response_text(*response, headers(), !exchange_.head);
+      sent = co_await write(std::move(text));
+    }
     if (response) finish(response->status);
     if (!whole && sent) co_await wire_->linger();
     be_busy(false);
@@ -132,7 +137,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
           header_done = true;
           deadline = clock::now() + options().body_time;
           if (!parser.is_done() && boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
-            const bool sent = co_await wire_->write("HTTP/1.1 100 Continue\r\n\r\n", options().write_time, [] { return false; });
+            std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+            const bool sent = co_await write(std::move(go_on));
             if (!sent) co_return false;
           }
         }
@@ -142,7 +148,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       }
       const std::size_t had = in.size();
       wire_->read_on();
-      const bool came = co_await wire_->until([&] { return in.size() > had || wire_->ended() || (!begun && host_.stopping); }, deadline);
+      const bool came = co_await wire_->until([&] { return in.size() > had || wire_->ended() || (!begun && host_.stopping && served_); }, deadline);
       if (in.size() > had) continue;
       if (came || !begun) co_return false;
       throw HttpError(408, header_done ? "the request's body did not come within " + seconds(options().body_time) : "the request's header did not come within " + seconds(options().header_time));
@@ -196,7 +202,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
       case Endpoint::models: co_return json_response(service.models());
       case Endpoint::model: co_return json_response(service.model(path.substr(std::string_view("/v1/models/").size())));
       case Endpoint::tokenize: {
-        const Json json = co_await elsewhere(body, [&service](std::string_view text) { return service.tokenize(text); });
+        const auto work = [&service](std::string_view text) { return service.tokenize(text); };
+        const Json json = co_await elsewhere(body, work);
         co_return json_response(json);
       }
       case Endpoint::detokenize: co_return json_response(service.detokenize(body));
@@ -219,13 +226,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
     return {.type = "text/plain; version=0.0.4", .body = host_.metrics.text(host_.service.scheduler().stats(), options().scheduler.waiting)};
   }
 
-  // Short requests are read here, since a change of threads costs more; long ones do not hold up the others.
+  // Short requests are read here, since a change of threads costs more; long ones do not hold up the others. Body and work outlive the wait: the
+  // frame that waits owns them, and it goes on only when the work is done.
   template <class Work>
-  asio::awaitable<std::invoke_result_t<Work, std::string_view>> elsewhere(const std::string& body, Work work) {
+  asio::awaitable<std::invoke_result_t<Work, std::string_view>> elsewhere(const std::string& body, const Work& work) {
     using Result = std::invoke_result_t<Work, std::string_view>;
     if (body.size() < (16 << 10)) co_return work(body);
-    const auto there = [](const std::string& text, Work w) -> asio::awaitable<Result> { co_return w(text); };
-    Result result = co_await asio::co_spawn(host_.pool, there(body, std::move(work)), asio::use_awaitable);
+    const auto there = [](const std::string& text, const Work& w) -> asio::awaitable<Result> { co_return w(text); };
+    asio::awaitable<Result> done = there(body, work);
+    Result result = co_await asio::co_spawn(host_.pool, std::move(done), asio::use_awaitable);
     co_return result;
   }
 
@@ -249,8 +258,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const std::string id = exchange_.id;
     const auto arrival = exchange_.arrival;
     Service& service = host_.service;
-    const std::unique_ptr<Completion> completion =
-        co_await elsewhere(body, [&service, chat, id, arrival, mail](std::string_view text) { return service.complete(text, chat, id, arrival, mail); });
+    const auto work = [&service, &id, &mail, chat, arrival](std::string_view text) { return service.complete(text, chat, id, arrival, mail); };
+    const std::unique_ptr<Completion> completion = co_await elsewhere(body, work);
     hold(0);  // the request's text is not needed any more
     const Answering counted(host_.metrics);
     if (completion->streamed()) {
@@ -315,8 +324,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const std::shared_ptr<Mailbox> mail = mailbox();
     Service& service = host_.service;
     const auto arrival = exchange_.arrival;
-    const std::unique_ptr<Explanation> explanation =
-        co_await elsewhere(body, [&service, arrival, mail](std::string_view text) { return std::make_unique<Explanation>(service, text, arrival, mail); });
+    const auto work = [&service, &mail, arrival](std::string_view text) { return std::make_unique<Explanation>(service, text, arrival, mail); };
+    const std::unique_ptr<Explanation> explanation = co_await elsewhere(body, work);
     while (!explanation->over()) {
       wire_->watch(true);
       co_await wire_->until([&] { return !mail->empty() || wire_->ended(); }, Wire::never());
@@ -347,6 +356,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     else if (!exchange_.chunked) all.emplace_back("Connection", "keep-alive");
     return all;
   }
+  // Temporaries with a destructor stand in names of their own before a co_await: g++ 12 destroys some of them twice.
   asio::awaitable<bool> write(std::string bytes) {
     const bool sent = co_await wire_->write(std::move(bytes), options().write_time, [] { return false; });
     co_return sent;
@@ -372,7 +382,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<Wire> wire_;
   Exchange exchange_;
   std::size_t held_ = 0;
-  bool busy_ = false;
+  bool busy_ = false, served_ = false;
 };
 
 }  // namespace diecast::serve
