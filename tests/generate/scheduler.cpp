@@ -5,18 +5,13 @@
 #include <stdexcept>
 #include <thread>
 
-#include "company.hpp"
+#include "scripted_company.hpp"
 
 using namespace diecast;
 using namespace diecast::testing;
 
 namespace {
 
-std::vector<int> prompt_of(int length, int seed) {
-  std::vector<int> ids;
-  for (int i = 0; i < length; ++i) ids.push_back(2 + (seed * 7 + i * i + 3 * i) % (vocab - 2));
-  return ids;
-}
 Request request_of(int i) {
   return {.prompt = prompt_of(1 + i * 13 % 70, i),
           .sampling = {.temperature = i % 3 == 0 ? 0.0 : 1.0, .seed = static_cast<std::uint64_t>(i)},
@@ -105,6 +100,58 @@ TEST_CASE("W1: a request that is cancelled while it waits never starts") {
   CHECK(queued.ids.empty());
   CHECK(queued.answer->finish_reason == FinishReason::cancelled);
   CHECK(company.model->rows_run - rows == 8);  // the first one's
+}
+
+TEST_CASE("W1: a request that comes and goes while a step runs never starts") {
+  Company company(endless());
+  company.ask({.prompt = prompt_of(10, 1), .max_tokens = 3});
+  Heard* gone = nullptr;
+  company.model->during_forward = [&] {
+    if (gone) return;
+    gone = &company.ask({.prompt = prompt_of(10, 2), .max_tokens = 10});
+    company.scheduler.cancel(company.ticket);
+  };
+  company.steps();
+  REQUIRE(gone);
+  CHECK(gone->ids.empty());
+  REQUIRE(gone->answer);
+  CHECK(gone->answer->finish_reason == FinishReason::cancelled);
+  CHECK(company.model->rows_run == 12);
+}
+
+TEST_CASE("E1, E2, E4, R7, V1: what ends an answer alone ends it in company") {
+  struct Case {
+    std::vector<int> says;
+    Request request;
+    std::string text;
+    std::vector<int> ids;
+    FinishReason reason;
+  };
+  const auto asked = [](int max_tokens, std::vector<std::string> stop = {}) { return Request{.prompt = std::vector<int>{d}, .max_tokens = max_tokens, .stop = std::move(stop)}; };
+  const std::vector<Case> cases{
+      {{a, b, end_id, c}, asked(9), "ab", {a, b, end_id}, FinishReason::stop},
+      {{6, 7, 8, 9, eos}, asked(9, {"DEFGHIJ"}), "", {6, 7, 8, 9}, FinishReason::stop},
+      {{6, 7, 10, eos}, asked(9, {"DEFGHIJ"}), "DEFGHX", {6, 7, 10, eos}, FinishReason::stop},
+      {{a, a, a, b, eos}, asked(9, {"aab"}), "a", {a, a, a, b}, FinishReason::stop},
+      {{11, 12, eos}, asked(9, {"\n\nUser:"}), "b", {11, 12}, FinishReason::stop},
+      {{a, eos}, asked(1), "a", {a}, FinishReason::length},
+      {{a, eos}, asked(2), "a", {a, eos}, FinishReason::stop},
+      {{a, eos}, asked(1, {"a"}), "", {a}, FinishReason::stop},
+      {{a, eos}, asked(1, {"ab"}), "a", {a}, FinishReason::length},
+      {{a}, asked(100), std::string(31, 'a'), std::vector<int>(31, a), FinishReason::length},  // the context has 32
+  };
+  for (const Case& one : cases) {
+    Company company(scripted::says(vocab, 1, one.says), {.cache_tokens = 64}, 32);
+    Heard &first = company.ask(one.request), &second = company.ask(one.request);
+    company.steps();
+    for (const Heard* heard : {&first, &second}) {
+      REQUIRE(heard->answer);
+      CHECK(heard->answer->text == one.text);
+      CHECK(heard->answer->ids == one.ids);
+      CHECK(heard->answer->finish_reason == one.reason);
+    }
+    CHECK(company.model->highest_position <= 30);
+  }
 }
 
 TEST_CASE("Requests that ask for nothing possible are refused at once, and nothing runs") {

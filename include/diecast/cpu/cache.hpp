@@ -46,7 +46,7 @@ class KvCache {
  public:
   KvCache(const Spec& spec, int tokens, CacheType type)
       : type_(type), head_dim_(static_cast<std::size_t>(spec.attention.head_dim)), width_(static_cast<std::size_t>(round_up(spec.attention.head_dim, lanes))),
-        kv_heads_(static_cast<std::size_t>(spec.attention.kv_heads)),
+        kv_heads_(static_cast<std::size_t>(spec.attention.kv_heads)), parts_(static_cast<std::size_t>(spec.layers) * kv_heads_),
         blocks_(static_cast<std::size_t>((tokens + BlockTable::block_tokens - 1) / BlockTable::block_tokens)), memory_(cache_bytes(spec, tokens, type), Arena::Pages::usual) {}
 
   CacheType type() const { return type_; }
@@ -72,9 +72,24 @@ class KvCache {
     }
   }
 
+  // A block's bytes, all layers and heads.
+  std::size_t block_bytes() const { return parts_ * part_bytes(); }
+  void read_block(std::size_t block, std::byte* to) const {
+    for_each_part(block, [&](std::byte* part, std::size_t size) { std::memcpy(to, part, size), to += size; });
+  }
+  void write_block(std::size_t block, const std::byte* from) const {
+    for_each_part(block, [&](std::byte* part, std::size_t size) { std::memcpy(part, from, size), from += size; });
+  }
+
  private:
+  std::size_t part_bytes() const { return 16 * (head_dim_ + width_) * (type_ == CacheType::f32 ? 4 : 2); }
+  template <class Visit>
+  void for_each_part(std::size_t block, const Visit& visit) const {
+    for (std::size_t i = 0; i < parts_; ++i) visit(memory_.data() + (i * blocks_ + block) * part_bytes(), part_bytes());
+  }
+
   CacheType type_;
-  std::size_t head_dim_, width_, kv_heads_, blocks_;
+  std::size_t head_dim_, width_, kv_heads_, parts_, blocks_;  // parts: of a block, one for each layer and head
   Arena memory_;
 };
 

@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -63,6 +64,13 @@ class CpuContext final : public Context {
       done += run(slice, logits_.data() + done * static_cast<std::size_t>(spec().vocab), trace);
     }
     return {logits_, spec().vocab};
+  }
+
+  std::size_t block_bytes() const override { return cache_.block_bytes(); }
+  void read_block(int block, std::span<std::byte> to) const override { cache_.read_block(static_cast<std::size_t>(block), to.data()); }
+  void write_block(int block, std::span<const std::byte> from) override { cache_.write_block(static_cast<std::size_t>(block), from.data()); }
+  std::string block_layout() const override {
+    return "cpu, " + std::string(cache_type_name(cache_.type())) + ", " + (integers_ ? std::string(precision_name(precision_)) : "float");
   }
 
  private:

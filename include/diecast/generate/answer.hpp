@@ -17,7 +17,7 @@
 namespace diecast {
 
 struct Request {
-  std::variant<PromptText, std::vector<int>> prompt;  // text is tokenized and gets its one BOS; ids are taken as they are
+  std::variant<PromptText, std::vector<int>> prompt{};  // text is tokenized and gets its one BOS; ids are taken as they are
   SamplingOptions sampling{};
   int max_tokens = 256;
   std::vector<std::string> stop{};

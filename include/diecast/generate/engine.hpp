@@ -51,7 +51,7 @@ class Engine {
   // How the model is sampled where the user says nothing.
   SamplingOptions sampling() const { return resolve({}, model_.generation); }
 
-  Session session(SessionOptions options = {}) const { return Session(backend_, tokenizer_, model_.generation.eos, options); }
+  Session session(SessionOptions options = {}) const { return Session(backend_, tokenizer_, model_.generation.eos, options, renderer()); }
 
   // For many at once; the engine may go, what it shares stays.
   Scheduler scheduler(SchedulerOptions options = {}) const { return Scheduler(backend_, tokenizer_, model_.generation.eos, options); }
@@ -60,6 +60,13 @@ class Engine {
   Answer answer(std::string_view user) const { return session().generate({.prompt = prompt(user), .sampling = sampling(), .max_tokens = resolve_max_tokens({}, model_.generation)}); }
 
  private:
+  // For what may outlive the engine.
+  Session::Render renderer() const {
+    if (!template_) return {};
+    return [shared = *template_, bos = marker(tokenizer_->bos), eos = marker(tokenizer_->eos)](std::span<const Message> messages) {
+      return shared.render(messages, true, bos, eos);
+    };
+  }
   std::string marker(const std::optional<int>& id) const { return id ? std::string(tokenizer_->piece(*id)) : std::string(); }
 
   Model model_;

@@ -5,20 +5,25 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <diecast/backend/backend.hpp>
+#include <diecast/chat/chat_template.hpp>
 #include <diecast/error.hpp>
 #include <diecast/generate/answer.hpp>
 #include <diecast/generate/draft.hpp>
 #include <diecast/generate/generation.hpp>
+#include <diecast/generate/sequence_file.hpp>
 #include <diecast/tokens/tokenizer.hpp>
 #include <diecast/trace/trace.hpp>
 
@@ -31,12 +36,16 @@ struct SessionOptions {
 };
 
 class Session {
+  struct Turn;
+
  public:
+  class Stream;
   using OnPiece = std::function<void(const Piece&)>;
+  using Render = std::function<PromptText(std::span<const Message>)>;  // step 1
 
   // eos: every id that ends an answer, of all sources; the tokenizer's own joins them.
-  Session(std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer, std::vector<int> eos, SessionOptions options = {})
-      : backend_(std::move(backend)), speech_(std::move(tokenizer), std::move(eos), backend_->spec().vocab), chunk_(options.chunk), draft_(options.draft) {
+  Session(std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer, std::vector<int> eos, SessionOptions options = {}, Render render = {})
+      : backend_(std::move(backend)), speech_(std::move(tokenizer), std::move(eos), backend_->spec().vocab), chunk_(options.chunk), draft_(options.draft), render_(std::move(render)) {
     const int most = backend_->spec().context;
     context_tokens_ = options.context.value_or(most);
     if (context_tokens_ < 1 || context_tokens_ > most)
@@ -51,12 +60,24 @@ class Session {
   // The trace's stages go on with [tokenize,] prefill, sample, send, and one decode for each token after the first visible text.
   // `send` lasts until there is something to see: further tokens that it takes are inner spans of it. The last stage is ended on return.
   Answer generate(const Request& request, const OnPiece& on_piece = {}, std::stop_token cancel = {}, Trace* trace = nullptr) {
-    check(request);
-    Trace own;  // stages are always timed; inner spans only where somebody looks
-    const Turn turn{on_piece, cancel, trace ? *trace : own, trace};
-    const StageEnd end{turn.stages};
-    Generation generation(speech_, request, prompt_ids(request, *speech_.tokenizer, context_tokens_, turn.stages), context_tokens_);
-    return run(turn, generation);
+    Turn turn = begin(request, std::move(cancel), trace, static_cast<bool>(on_piece));
+    const StageEnd end{turn.stages()};
+    while (const Piece* piece = next(turn)) {
+      if (!on_piece) continue;
+      const Trace::Scope scope(piece->index == 0 ? nullptr : turn.trace, "send");  // the first one is a stage
+      on_piece(*piece);
+    }
+    return std::move(*turn.answer);
+  }
+
+  // The same as a range of pieces, each computed when the loop comes to it: for (const Piece& piece : session.stream(request)) ...
+  // Leaving the loop ends the answer. The session stays where it is meanwhile, and the next answer of the session ends this one.
+  Stream stream(const Request& request, std::stop_token cancel = {}, Trace* trace = nullptr);
+  // From messages, by the model's own template; `options` is a request whose prompt is not looked at.
+  Stream generate(std::span<const Message> messages, Request options = {}, std::stop_token cancel = {}, Trace* trace = nullptr);
+  PromptText render(std::span<const Message> messages) const {
+    if (!render_) throw Error("this session knows no chat template: an engine's session does", Blame::program);
+    return render_(messages);
   }
 
   int context_tokens() const { return context_tokens_; }
@@ -64,25 +85,65 @@ class Session {
   const std::vector<int>& cached_ids() const { return cached_; }
   // Forgets the conversation.
   void reset() {
+    ++turns_;
     cached_.clear();
     context_->table().truncate(sequence_, 0);
   }
 
+  // What the cache holds, for another process to go on with (sequence_file.hpp). `identity` is the engine's: no other one may load it.
+  void save(const std::string& path, std::string_view identity) const { save_sequence(path, identity, *context_, context_->table(), sequence_, cached_); }
+  void load(const std::string& path, std::string_view identity) {
+    reset();
+    try {
+      cached_ = load_sequence(path, identity, backend_->spec(), *context_, sequence_, context_tokens_);
+    } catch (...) {
+      reset();
+      throw;
+    }
+  }
+
  private:
+  // An answer that is being written.
   struct Turn {
-    const OnPiece& on_piece;
-    const std::stop_token& cancel;
-    Trace& stages;
-    Trace* inner;
+    Generation generation;
+    std::stop_token cancel;
+    Trace own;     // stages are always timed; inner spans only where somebody looks
+    Trace* trace;
+    bool streamed;
+    std::uint64_t number;
+    bool began = false;
+    Logits logits{{}, 0};
+    std::size_t row = 0;  // of the logits that choose the next token
+    std::optional<Piece> piece{};
+    std::optional<Answer> answer{};  // when it is over
+
+    Trace& stages() { return trace ? *trace : own; }
   };
   struct StageEnd {
     Trace& trace;
     ~StageEnd() { trace.end_stage(); }
   };
 
-  // A template for <diecast/compiled.hpp>, as in chat/chat_template.hpp.
+  Turn begin(const Request& request, std::stop_token cancel, Trace* trace, bool streamed, Trace own = Trace()) {
+    check(request);
+    Trace& stages = trace ? *trace : own;
+    try {
+      Generation generation(speech_, request, prompt_ids(request, *speech_.tokenizer, context_tokens_, stages), context_tokens_);
+      return {std::move(generation), std::move(cancel), std::move(own), trace, streamed, ++turns_};
+    } catch (...) {
+      stages.end_stage();
+      throw;
+    }
+  }
+
+  // The next token, or null when the answer is over. A template for <diecast/compiled.hpp>, as in chat/chat_template.hpp.
   template <class = void>
-  Answer run(const Turn& turn, Generation& generation);
+  const Piece* next(Turn& turn);
+
+  const Piece* finish(Turn& turn, std::optional<FinishReason> reason = {}) {
+    turn.answer = turn.generation.finish(turn.stages(), reason);
+    return nullptr;
+  }
 
   // Cuts the cache to what it has in common with these ids; the last one is always computed, for its logits are needed.
   // Rows that a failure left half done lie behind cached_ and go too.
@@ -103,11 +164,12 @@ class Session {
     }
   }
   // The logits after this id, and after each token drafted behind it; `left` more may be sampled. K and V of drafts that were not taken go first.
-  Logits decode(const Turn& turn, int id, const Answer& answer, int left) {
-    const Trace::Scope scope(turn.inner, "forward");
+  Logits decode(const Turn& turn, int id, int left) {
+    const Trace::Scope scope(turn.trace, "forward");
     context_->table().truncate(sequence_, static_cast<int>(cached_.size()));
     drafted_.clear();
     if (draft_ > 0) {
+      const Answer& answer = turn.generation.answer();
       std::vector<int> history = answer.prompt_ids;
       history.insert(history.end(), answer.ids.begin(), answer.ids.end());
       drafted_ = draft_from(history, (std::min)(draft_, left - 1));
@@ -115,7 +177,7 @@ class Session {
     rows_.clear();
     rows_.push_back({id, static_cast<int>(cached_.size()), sequence_, true});
     for (const int drafted : drafted_) rows_.push_back({drafted, static_cast<int>(cached_.size() + rows_.size()), sequence_, true});
-    const Logits logits = context_->forward(rows_, turn.inner);
+    const Logits logits = context_->forward(rows_, turn.trace);
     cached_.push_back(id);
     return logits;
   }
@@ -126,7 +188,7 @@ class Session {
     rows_.clear();
     for (const int id : ids) rows_.push_back({id, static_cast<int>(cached_.size() + rows_.size()), sequence_, false});
     rows_.back().logits = asks;
-    const Logits logits = context_->forward(rows_, turn.inner);
+    const Logits logits = context_->forward(rows_, turn.trace);
     cached_.insert(cached_.end(), ids.begin(), ids.end());
     return logits;
   }
@@ -134,43 +196,98 @@ class Session {
   std::shared_ptr<const Backend> backend_;
   Speech speech_;
   int chunk_, draft_;
+  Render render_;
   int context_tokens_ = 0;
   std::unique_ptr<Context> context_;
   int sequence_ = 0;
+  std::uint64_t turns_ = 0;
   std::vector<int> cached_;
   std::vector<Row> rows_;
   std::vector<int> drafted_;  // behind the last row that was not a draft
 };
 
 template <class>
-Answer Session::run(const Turn& turn, Generation& generation) {
-  turn.stages.stage("prefill");
-  if (generation.ended()) return generation.finish(turn.stages);
-  const std::vector<int>& prompt = generation.answer().prompt_ids;
-  generation.cached(keep_common(prompt));
-  const std::optional<Logits> of_prompt = prefill(turn, prompt);
-  if (!of_prompt) return generation.finish(turn.stages, FinishReason::cancelled);
-  Logits logits = *of_prompt;
-  drafted_.clear();
-  std::size_t row = 0;  // of the logits that choose the next token
-
-  while (true) {
-    const Piece piece = generation.next(logits.row(static_cast<int>(row)), turn.stages, turn.inner);
-    if (turn.on_piece) {
-      const Trace::Scope scope(piece.index == 0 ? nullptr : turn.inner, "send");  // the first one is a stage
-      turn.on_piece(piece);
-    }
-    generation.delivered(turn.stages, static_cast<bool>(turn.on_piece));
-    if (generation.ended()) return generation.finish(turn.stages);
-    if (turn.cancel.stop_requested()) return generation.finish(turn.stages, FinishReason::cancelled);
-    if (row < drafted_.size() && drafted_[row] == piece.id) {  // its logits are there already
-      cached_.push_back(piece.id);
-      ++row;
+const Piece* Session::next(Turn& turn) {
+  Generation& generation = turn.generation;
+  if (turn.answer) return nullptr;
+  if (turn.number != turns_) throw Error("another answer was begun in this session; this one is over", Blame::program);
+  if (!turn.began) {
+    turn.began = true;
+    turn.stages().stage("prefill");
+    if (generation.ended()) return finish(turn);
+    const std::vector<int>& prompt = generation.answer().prompt_ids;
+    generation.cached(keep_common(prompt));
+    const std::optional<Logits> of_prompt = prefill(turn, prompt);
+    if (!of_prompt) return finish(turn, FinishReason::cancelled);
+    turn.logits = *of_prompt;
+    drafted_.clear();
+  } else {
+    const Piece& last = *turn.piece;
+    generation.delivered(turn.stages(), turn.streamed);
+    if (generation.ended()) return finish(turn);
+    if (turn.cancel.stop_requested()) return finish(turn, FinishReason::cancelled);
+    if (turn.row < drafted_.size() && drafted_[turn.row] == last.id) {  // its logits are there already
+      cached_.push_back(last.id);
+      ++turn.row;
     } else {
-      logits = decode(turn, piece.id, generation.answer(), generation.room() - piece.index - 1);
-      row = 0;
+      turn.logits = decode(turn, last.id, generation.room() - last.index - 1);
+      turn.row = 0;
     }
   }
+  turn.piece = generation.next(turn.logits.row(static_cast<int>(turn.row)), turn.stages(), turn.trace);
+  return &*turn.piece;
+}
+
+// A range of pieces that are computed one by one. It may be walked through once.
+class Session::Stream {
+ public:
+  class iterator {
+   public:
+    using iterator_concept = std::input_iterator_tag;
+    using value_type = Piece;
+    using difference_type = std::ptrdiff_t;
+    iterator() = default;
+    explicit iterator(Stream* stream) : stream_(stream) { ++*this; }
+    const Piece& operator*() const { return *stream_->turn_.piece; }
+    const Piece* operator->() const { return &**this; }
+    iterator& operator++() {
+      over_ = stream_->session_->next(stream_->turn_) == nullptr;
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return over_; }
+
+   private:
+    Stream* stream_ = nullptr;
+    bool over_ = true;
+  };
+
+  iterator begin() { return iterator(this); }
+  std::default_sentinel_t end() const { return {}; }
+
+  int room() const { return turn_.generation.room(); }  // tokens that the answer may have
+  // Whole behind the last piece; asked for before, the answer ends here, as `cancelled`.
+  const Answer& answer() {
+    if (!turn_.answer) session_->finish(turn_, FinishReason::cancelled);
+    return *turn_.answer;
+  }
+
+ private:
+  friend class Session;
+  Stream(Session& session, Turn turn) : session_(&session), turn_(std::move(turn)) {}
+
+  Session* session_;
+  Turn turn_;
+};
+
+inline Session::Stream Session::stream(const Request& request, std::stop_token cancel, Trace* trace) {
+  return {*this, begin(request, std::move(cancel), trace, true)};
+}
+inline Session::Stream Session::generate(std::span<const Message> messages, Request options, std::stop_token cancel, Trace* trace) {
+  Trace own;
+  (trace ? *trace : own).stage("template");
+  options.prompt = render(messages);
+  return {*this, begin(options, std::move(cancel), trace, true, std::move(own))};
 }
 
 }  // namespace diecast
