@@ -30,10 +30,7 @@ TEST_CASE("W1: a client that leaves costs two tokens at most, streamed or not, a
     if (stream)
       for (int i = 0; i < 3; ++i) client.until("\"content\":\"");
     waits.leave();
-    const bool dropped = hosted.eventually([&] { return hosted.server->stats().waiting == 0; });
-    for (const Json& line : hosted.logged("request")) UNSCOPED_INFO(line.dump());
-    CAPTURE(hosted.logged("request").size(), hosted.server->stats().cancelled, hosted.server->stats().running, hosted.server->stats().completion_tokens);
-    REQUIRE(dropped);
+    REQUIRE(hosted.eventually([&] { return hosted.server->stats().waiting == 0; }));
     client.leave();
     const int ran = hosted.model->forwards;
     REQUIRE(hosted.eventually([&] { return hosted.idle(); }));

@@ -61,7 +61,7 @@ inline std::vector<Message> messages_of(Fields& request) {
     Fields message(list[i], request.path("messages[" + std::to_string(i) + "]"));
     message.need("role");
     Message one{*message.text("role"), content_of(message)};
-    if (!chat::is_known_role(one.role)) throw HttpError(400, "'" + message.path("role") + "' is '" + one.role + "', which is no role: system, user and assistant are", message.path("role"));
+    if (!chat::is_known_role(one.role)) throw HttpError(400, "'" + message.path("role") + "' is '" + shortened(one.role) + "', which is no role: system, user and assistant are", message.path("role"));
     message.ignore("name");
     message.only("tool_calls", Json::array());
     message.only("refusal", nullptr);

@@ -27,6 +27,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection& operator=(const Connection&) = delete;
   ~Connection() {
     hold(0);
+    if (busy_) --host_.busy;
     --host_.metrics.connections;
   }
 
@@ -185,11 +186,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // ---- answering: a response, or nothing where it is written already
 
-  asio::awaitable<std::optional<Response>> answer(const HttpRequest& request) {
+  asio::awaitable<std::optional<Response>> answer(HttpRequest& request) {
     check_access(request, options(), host_.loopback);
     const std::string_view path = path_of(request);
     const Endpoint endpoint = endpoint_of(request, path);
-    const std::string& body = request.body();
+    std::string& body = request.body();
     Service& service = host_.service;
     switch (endpoint) {
       case Endpoint::page: co_return page_response();
@@ -253,14 +254,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
     co_return !wire_->ended() && !completion.mail().overflowed();
   }
 
-  asio::awaitable<std::optional<Response>> complete(const std::string& body, bool chat) {
+  asio::awaitable<std::optional<Response>> complete(std::string& body, bool chat) {
     const std::shared_ptr<Mailbox> mail = mailbox();
     const std::string id = exchange_.id;
     const auto arrival = exchange_.arrival;
     Service& service = host_.service;
     const auto work = [&service, &id, &mail, chat, arrival](std::string_view text) { return service.complete(text, chat, id, arrival, mail); };
     const std::unique_ptr<Completion> completion = co_await elsewhere(body, work);
-    hold(0);  // the request's text is not needed any more
+    std::string().swap(body);  // the answer may take long
+    hold(0);
     const Answering counted(host_.metrics);
     if (completion->streamed()) {
       co_await stream(*completion);

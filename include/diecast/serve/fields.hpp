@@ -27,7 +27,7 @@ inline Json parse_body(std::string_view body) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
-      throw HttpError(400, "the request's JSON has the field '" + parsed.get<std::string>() + "' twice in one object");
+      throw HttpError(400, "the request's JSON has the field '" + shortened(parsed.get<std::string>()) + "' twice in one object");
     return true;
   };
   try {
@@ -37,7 +37,7 @@ inline Json parse_body(std::string_view body) {
   } catch (const nlohmann::json::exception& error) {
     std::string_view what = error.what();  // "[json.exception.parse_error.101] parse error at ..."
     if (const auto end = what.find("] "); what.starts_with('[') && end != std::string_view::npos) what.remove_prefix(end + 2);
-    throw HttpError(400, "the request's body is not valid JSON: " + std::string(what));
+    throw HttpError(400, "the request's body is not valid JSON: " + shortened(what, 200));
   }
 }
 
@@ -101,7 +101,8 @@ class Fields {
   void finish() const {
     std::string unknown;
     for (const auto& [name, value] : json_.items())
-      if (!known_.contains(name)) unknown += (unknown.empty() ? "'" : ", '") + path(name) + "'";
+      if (!known_.contains(name)) unknown += (unknown.empty() ? "'" : ", '") + path(shortened(name)) + "'";
+    unknown = shortened(unknown, 2000);
     if (!unknown.empty()) throw HttpError(400, "unknown fields: " + unknown);
   }
 

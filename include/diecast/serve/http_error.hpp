@@ -1,8 +1,10 @@
 // What goes wrong with a request, as HTTP says it: a status, a sentence, the field at fault; in the shape that OpenAI's clients read.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -16,6 +18,9 @@ using Json = nlohmann::ordered_json;
 
 // Bytes that are no UTF-8 become U+FFFD; NaN and infinity become null.
 inline std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// What a client sent, as a sentence may repeat it.
+inline std::string shortened(std::string_view text, std::size_t most = 80) { return text.size() <= most ? std::string(text) : std::string(text.substr(0, most)) + "..."; }
 
 class HttpError : public Error {
  public:

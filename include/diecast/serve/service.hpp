@@ -44,7 +44,7 @@ class Service {
 
   Json models() const { return {{"object", "list"}, {"data", Json::array({model(name_)})}}; }
   Json model(std::string_view name) const {
-    if (name != name_) throw HttpError(404, "there is no model '" + std::string(name) + "' here, there is " + name_, "model");
+    if (name != name_) throw HttpError(404, "there is no model '" + shortened(name) + "' here, there is " + name_, "model");
     return {{"id", name_}, {"object", "model"}, {"created", 0}, {"owned_by", "diecast"}, {"context", scheduler_->context_tokens()}, {"chat", engine_->has_template()}, {"system_fingerprint", options_.fingerprint}};
   }
 
@@ -92,7 +92,7 @@ class Service {
     return render_(*engine_, messages);
   }
 
-  // Of one request for each prompt: all but its events.
+  // Of one request for each prompt: all but its events. The text is theirs afterwards.
   std::vector<ScheduledRequest> requests_of(Asked& asked, const Trace& trace, Trace::clock::time_point arrival) const {
     const GenerationDefaults& defaults = engine_->model().generation;
     Request request{.prompt = std::vector<int>{},
@@ -106,11 +106,12 @@ class Service {
       requests.back().request.prompt = std::move(prompt);
       if (options_.answer_time.count() > 0) requests.back().deadline = arrival + options_.answer_time;
     };
-    if (asked.chat) add(rendered(asked.messages));
+    if (asked.chat) add(rendered(std::exchange(asked.messages, {})));
     for (PlainPrompt& prompt : asked.prompts) {
       if (auto* text = std::get_if<std::string>(&prompt)) add(plain_text(std::move(*text)));
       else add(std::move(std::get<std::vector<int>>(prompt)));
     }
+    asked.prompts.clear();
     return requests;
   }
 
