@@ -12,6 +12,7 @@ TEST_CASE("Faults: many clients, a fifth of them leaving at random: every finish
   options.scheduler.running = 16;
   options.scheduler.waiting = 500;
   Hosted hosted(endless(), options);
+  hosted.model->before_forward = [] { std::this_thread::sleep_for(std::chrono::microseconds(200)); };
   constexpr int clients = 40, rounds = 3;
   const auto request = [](int i) {
     return Hosted::body({{"stream", true}, {"max_tokens", 20 + i % 50}, {"temperature", i % 2}, {"seed", i}}, "prompt " + std::to_string(i % 7) + std::string(static_cast<std::size_t>(i % 40), 'x'));

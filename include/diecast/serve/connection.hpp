@@ -317,7 +317,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void gone() {
     host_.metrics.gone();
     exchange_.keep_alive = false;
-    exchange_.line["error"] = wire_->ended() ? "the client left" : "the client does not read its answer";
+    exchange_.line["error"] = wire_->ended() && !wire_->gave_up() ? "the client left" : "the client does not read its answer";
     finish(499);
     wire_->close();
   }

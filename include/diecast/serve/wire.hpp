@@ -26,6 +26,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
 
   std::string& in() { return in_; }          // what came and was not used yet
   bool ended() const { return ended_; }      // nothing more will come: the client is gone
+  bool gave_up() const { return gave_up_; }  // the client did not take what was written
   asio::any_io_executor executor() { return socket_.get_executor(); }
 
   void wake() { wake_.cancel(); }
@@ -75,6 +76,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
         if (broken_) co_return false;
         continue;
       }
+      gave_up_ = true;
       close();
       co_await until([&] { return !writing_; }, never());
       co_return false;
@@ -114,7 +116,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
   std::array<char, 8192> chunk_{};
   std::string in_, out_;
   bool reading_ = false, writing_ = false, watching_ = false;
-  bool ended_ = false, broken_ = false;  // nothing more comes; nothing more can be sent
+  bool ended_ = false, broken_ = false, gave_up_ = false;  // nothing more comes; nothing more can be sent
 };
 
 }  // namespace diecast::serve
