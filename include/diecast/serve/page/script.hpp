@@ -101,7 +101,7 @@ function show_blocks(spans) {
   }));
   const times = [...inner].map(([name, ns]) => name + ' ' + shown(ms(ns)) + ' ms').join(', ');
   $('blocks').setAttribute('aria-label', 'Time of each part: ' + times);
-  $('blocks-note').textContent = inner.size ? inner.size + ' parts, ' + shown(ms(all)) + ' ms together; the highest bar is ' + shown(ms(most)) + ' ms.' : 'This backend does not time its parts.';
+  $('blocks-note').textContent = inner.size ? inner.size + ' parts, ' + shown(ms(all)) + ' ms together: embed at the left, a bar for each block, head at the right; the highest is ' + shown(ms(most)) + ' ms.' : 'This backend does not time its parts.';
 }
 function show_cache(answered) {
   const prompt = path.tokens.length, cached = path.usage.prompt_tokens_details.cached_tokens, size = path.cache.block_tokens, held = prompt + answered;

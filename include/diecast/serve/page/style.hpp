@@ -25,7 +25,7 @@ kbd { font-size: .75em; opacity: .8; }
 .row input[type=number] { width: 7rem; }
 pre, #answer { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--soft); padding: .75rem; border-radius: .3rem; margin: 0; min-height: 3rem; }
 pre { max-height: 24rem; overflow: auto; }
-pre, .chip, #distribution th { font-family: ui-monospace, monospace; }
+pre, .chip, #distribution tbody th { font-family: ui-monospace, monospace; }
 .mark { padding: 0 .2em; border-radius: .2em; }
 .control { color: var(--control); border: 1px solid currentColor; font-weight: 600; }
 .typed { color: var(--typed); text-decoration: underline; text-underline-offset: .2em; }
@@ -62,7 +62,8 @@ tr.won th::after { content: " \2190"; }
 .sliders input { width: 100%; padding: 0; }
 .sliders output { float: right; font-variant-numeric: tabular-nums; }
 .error { color: var(--control); font-weight: 600; }
-@media (max-width: 30rem) { #stages td:nth-child(2), #distribution td:nth-child(2) { width: 40%; } .block { grid-template-columns: repeat(8, .35rem); } }
+@media (max-width: 30rem) { #stages td:nth-child(2) { width: 40%; } #distribution { table-layout: fixed; } #distribution th { width: 30%; overflow: hidden; text-overflow: ellipsis; } #distribution td:nth-child(2), #distribution th:nth-child(2) { width: 26%; }
+  #distribution .number { width: 22%; font-size: .85rem; } .block { grid-template-columns: repeat(8, .35rem); } }
 @media (prefers-reduced-motion: no-preference) { .track i { transition: width .1s, left .1s; } }
 )css";
 
