@@ -1,5 +1,6 @@
 """An engine's `serve` in a process of its own, for the tests of the server from outside and for bench/serve.py."""
 import json
+import re
 import subprocess
 import threading
 
@@ -24,9 +25,10 @@ class Served:
     def keep(self, line):
         if line.startswith("{"):
             self.log.append(json.loads(line))
-            self.port = self.log[0].get("port")
         else:
             self.words.append(line.strip())
+            if found := re.search(r" answers on http://\S+:(\d+)$", self.words[-1]):
+                self.port = int(found[1])
 
     def read(self):
         for line in self.process.stderr:

@@ -94,6 +94,15 @@ TEST_CASE("A whole answer says the same as a streamed one") {
   check_timing(hosted.logged("request")[1]["timing"], all_stages);
 }
 
+TEST_CASE("E1: every id that ends an answer ends it, and is counted but not shown") {
+  Hosted hosted(answers(ids_of({"a", "b", "<end>", "c"})));
+  const Json json = hosted.chat(Json::object()).json();
+  CHECK(json["choices"][0]["message"]["content"] == "ab");
+  CHECK(json["choices"][0]["finish_reason"] == "stop");
+  CHECK(json["usage"]["completion_tokens"] == 3);
+  CHECK(joined(hosted.chat({{"stream", true}})) == "ab");
+}
+
 TEST_CASE("E4: the finish reason says why, and completion_tokens counts every sampled id") {
   Hosted hosted(answers(ids_of({"a"})));
   const auto reason = [&](int most) { return hosted.chat({{"max_tokens", most}}).json(); };

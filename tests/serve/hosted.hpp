@@ -24,7 +24,7 @@ namespace diecast::testing {
 
 // Control tokens, then single bytes by which any text can be written, then longer pieces.
 inline std::vector<std::string> toy_pieces() {
-  std::vector<std::string> pieces{"<eos>", "<user>", "<assistant>", "<bos>"};
+  std::vector<std::string> pieces{"<eos>", "<end>", "<user>", "<assistant>", "<bos>"};
   for (int c = 1; c < 256; ++c) pieces.emplace_back(1, static_cast<char>(c));
   for (const char* longer : {"DEF", "HI", "HX", "b\n\nUs", "er:"}) pieces.emplace_back(longer);
   return pieces;
@@ -74,7 +74,7 @@ class Hosted {
     file.spec.vocab = toy_vocab;
     file.spec.context = context;
     file.chat_template = toy_template;
-    file.generation.eos = {toy_eos};
+    file.generation.eos = {toy_eos, id_of("<end>")};
     engine_ = std::make_shared<const Engine>(std::move(file), model, tokenizer_);
     options.port = 0;
     options.fingerprint = "0123456789abcdef";
