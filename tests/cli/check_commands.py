@@ -269,7 +269,7 @@ class Refusals(unittest.TestCase):
     def test_help_describes_every_command(self):
         done = engine("--help")
         self.assertEqual(done.returncode, 0)
-        for command in ["run", "chat", "tokens", "logits", "info", "pack", "bench", "verify"]:
+        for command in ["run", "chat", "tokens", "logits", "info", "pack", "bench", "verify", "serve"]:
             self.assertIn(command, done.stdout.decode())
             self.assertEqual(engine(command, "--help").returncode, 0)
 

@@ -64,7 +64,7 @@ int context_tokens(const CommonOptions& options, const Spec& spec) {
 
 namespace {
 
-long long reference_bytes(const CommonOptions& options, const Spec& spec) {
+long long reference_bytes(const CommonOptions& options, const Spec& spec, int tokens) {
   const long long real = options.backend == "reference-double" ? 8 : 4;
   const Attention& a = spec.attention;
   const long long q = static_cast<long long>(a.heads) * a.head_dim, kv = static_cast<long long>(a.kv_heads) * a.head_dim;
@@ -73,7 +73,7 @@ long long reference_bytes(const CommonOptions& options, const Spec& spec) {
   const long long layer = spec.hidden * (2 * q + 2 * kv + (gated ? 3 : 2) * width);
   const long long tables = (std::holds_alternative<UntiedHead>(spec.head) ? 2LL : 1LL) * spec.vocab * spec.hidden +
                            (std::holds_alternative<Absolute>(spec.position) ? static_cast<long long>(std::get<Absolute>(spec.position).positions) * spec.hidden : 0);
-  const long long cache = 2LL * kv * spec.layers * context_tokens(options, spec);
+  const long long cache = 2LL * kv * spec.layers * tokens;
   return real * (tables + layer * spec.layers + cache);
 }
 
@@ -96,11 +96,12 @@ cpu::Precision precision_of(const CommonOptions& options) {
 
 }  // namespace
 
-long long memory_bytes(const CommonOptions& options, const Opened& opened) {
+long long memory_bytes(const CommonOptions& options, const Opened& opened, std::optional<int> cache_tokens) {
+  const int tokens = cache_tokens.value_or(context_tokens(options, opened.model.spec));
   const Spec& spec = opened.model.spec;
-  if (options.backend != "cpu") return reference_bytes(options, spec);
-  const std::size_t weights = opened.packed ? opened.packed->bytes.size() : cpu::packed_bytes(opened.model.spec, opened.model.weights);
-  return static_cast<long long>(weights + cpu::cache_bytes(spec, context_tokens(options, spec), cpu_cache(options)));
+  if (options.backend != "cpu") return reference_bytes(options, spec, tokens);
+  const std::size_t weights = opened.packed ? opened.packed->bytes.size() : cpu::packed_bytes(spec, opened.model.weights);
+  return static_cast<long long>(weights + cpu::cache_bytes(spec, tokens, cpu_cache(options)));
 }
 
 int thread_count(const CommonOptions& options) {
@@ -125,14 +126,14 @@ void check_backend(const CommonOptions& options) {
     throw Error(fmt::format("there is no cache type '{}' with the backend {}: it keeps K and V in {}", options.cache_type, options.backend, kept));
 }
 
-std::shared_ptr<const Backend> make_backend(const CommonOptions& options, Opened& opened) {
+std::shared_ptr<const Backend> make_backend(const CommonOptions& options, Opened& opened, std::optional<int> cache_tokens) {
   check_backend(options);
   const Spec& spec = opened.model.spec;
-  const long long needed = memory_bytes(options, opened);
+  const long long needed = memory_bytes(options, opened, cache_tokens);
   const long long present = static_cast<long long>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGE_SIZE);
   if (needed > present)
     throw Error(fmt::format("weights and a cache of {} tokens take {} MB, this machine has {} MB: a smaller --context takes less",
-                            context_tokens(options, spec), needed >> 20, present >> 20));
+                            cache_tokens.value_or(context_tokens(options, spec)), needed >> 20, present >> 20));
   if (options.backend == "cpu") {
     const cpu::Options chosen{thread_count(options), cpu_cache(options), precision_of(options), screens(options)};
     return opened.packed ? options.cpu.run(opened.packed, chosen)
