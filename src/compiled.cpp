@@ -16,5 +16,6 @@ template std::vector<std::string> detail::different_facts<void>(const Compiled&,
 template Model gguf_detail::read_file<void>(const std::string&, const AcceptModel&);
 template std::shared_ptr<const Tokenizer> detail::make_byte_level_bpe<void>(const TokenizerTables&);
 template const Piece* Session::next<void>(Session::Turn&);
+template bool detail::Stepper::step<void>();
 
 }  // namespace diecast

@@ -88,20 +88,24 @@ inline void check_company(const std::shared_ptr<const Backend>& backend, const s
   std::vector<Answer> expected;
   for (int i = 0; i < count; ++i) expected.push_back(Session(backend, tokenizer, {}, {.context = context}).generate(request_of(i)));
 
-  for (const SchedulerOptions& options : {SchedulerOptions{.cache_tokens = 16 * context}, SchedulerOptions{.cache_tokens = 16 * context, .running = 3, .step_tokens = 3},
-                                          SchedulerOptions{.cache_tokens = 2 * context}, SchedulerOptions{.cache_tokens = context, .step_tokens = 40, .prefix_cache = false}}) {
+  const std::vector<SchedulerOptions> all_options{{.cache_tokens = 16 * context},
+                                                  {.cache_tokens = 16 * context, .running = 3, .step_tokens = 3},
+                                                  {.cache_tokens = 2 * context},
+                                                  {.cache_tokens = context, .step_tokens = 40, .prefix_cache = false}};
+  for (SchedulerOptions options : all_options) {
     CAPTURE(options.cache_tokens, options.running, options.step_tokens);
-    SchedulerOptions with_context = options;
-    with_context.context = context;
-    Scheduler scheduler(backend, tokenizer, {}, with_context);
+    options.context = context;
+    Scheduler scheduler(backend, tokenizer, {}, options);
     for (int round = 0; round < 2; ++round) {
       std::vector<Heard> heard(count), forks(3);
       Heard gone;
       const Ticket cancelled = scheduler.submit({.request = request_of(1), .events = record({&gone})});
       for (int i = 0; i < count; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        if (i == 3) scheduler.submit({.request = [&] { auto r = request_of(3); r.choice = 0; return r; }(), .events = record({&forks[0], &forks[1], &heard[at]}), .choices = 3});
-        else scheduler.submit({.request = request_of(i), .events = record({&heard[at]})});
+        Request request = request_of(i);
+        request.choice = 0;  // the third of three choices is the one that was expected
+        if (i == 3) scheduler.submit({.request = request, .events = record({&forks[0], &forks[1], &heard[at]}), .choices = 3});
+        else scheduler.submit({.request = request, .events = record({&heard[at]})});
         if (i % 2 == 0) scheduler.step();
         if (i == 4) scheduler.cancel(cancelled);
       }
@@ -127,7 +131,8 @@ inline void check_company(const std::shared_ptr<const Backend>& backend, const s
   for (int i = 0; i < 2; ++i) scheduler.submit({.request = growing(i), .events = record({&heard[static_cast<std::size_t>(i)]})});
   while (scheduler.step()) {
   }
-  for (int i = 0; i < 2; ++i) check_same(heard[static_cast<std::size_t>(i)], Session(backend, tokenizer, {}, {.context = context}).generate(growing(i)));
+  for (int i = 0; i < 2; ++i)
+    check_same(heard[static_cast<std::size_t>(i)], Session(backend, tokenizer, {}, {.context = context}).generate(growing(i)));
   CHECK(scheduler.stats().preempted > 0);
   CHECK(scheduler.stats().blocks_free == scheduler.stats().blocks);
 }

@@ -1,4 +1,4 @@
-// The core for programs of many units: what takes a compiler longest (chat templates, reading files, tokenizing, the loop of a session)
+// The core for programs of many units: what takes a compiler longest (chat templates, reading files, tokenizing, the loops of a session and of a scheduler)
 // is compiled once, in the library diecast::compiled, and not again in each unit. Include this in place of <diecast/diecast.hpp> and link
 // that library; all else is the same, and units that do without it may stand beside.
 #pragma once
@@ -20,5 +20,6 @@ extern template std::vector<std::string> detail::different_facts<void>(const Com
 extern template Model gguf_detail::read_file<void>(const std::string&, const AcceptModel&);
 extern template std::shared_ptr<const Tokenizer> detail::make_byte_level_bpe<void>(const TokenizerTables&);
 extern template const Piece* Session::next<void>(Session::Turn&);
+extern template bool detail::Stepper::step<void>();
 
 }  // namespace diecast

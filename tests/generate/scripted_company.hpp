@@ -25,7 +25,7 @@ struct Company {
   explicit Company(scripted::Rule rule, SchedulerOptions options = {.cache_tokens = 1024}, int context = 256)
       : model(std::make_shared<scripted::Model>(vocab, context, std::move(rule))), scheduler(model, tokenizer, {eos, end_id}, options) {}
 
-  Heard& ask(Request request, ScheduledRequest more = {.request = {.prompt = std::vector<int>{}}}) {
+  Heard& ask(Request request, ScheduledRequest more = {}) {
     heard.emplace_back();
     more.events = record({&heard.back()}, request.choice);
     more.request = std::move(request);

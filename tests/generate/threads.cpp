@@ -1,4 +1,5 @@
-// Clients on threads of their own against one loop: they come, read, and leave at random moments; every finished answer is the one that it would be alone.
+// Clients on threads of their own against one loop: they come, read, and leave at random moments; every finished answer is the one that it would
+// be alone.
 #include <catch2/catch.hpp>
 
 #include <array>
@@ -125,7 +126,8 @@ TEST_CASE("A loop that waits uses no CPU, and wakes for what comes") {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     CHECK(cpu_seconds() - before < 0.05);
     std::atomic<bool> over = false;
-    company.scheduler.submit({.request = {.prompt = prompt_of(5, 1), .max_tokens = 3}, .events = {.finished = [&](Answer&&, const Trace&) { over = true, over.notify_one(); }}});
+    company.scheduler.submit({.request = {.prompt = prompt_of(5, 1), .max_tokens = 3},
+                              .events = {.finished = [&](Answer&&, const Trace&) { over = true, over.notify_one(); }}});
     over.wait(false);
   }
 }

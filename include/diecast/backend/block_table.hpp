@@ -53,7 +53,8 @@ class BlockTable {
   int append(int sequence) {
     Sequence& s = at(sequence);
     if (s.length == static_cast<int>(s.blocks.size()) * block_tokens) s.blocks.push_back(take());
-    else if (holders(s.blocks.back()) > 1) throw Error("block " + std::to_string(s.blocks.back()) + " is shared and cannot be written", Blame::program);
+    else if (holders(s.blocks.back()) > 1)
+      throw Error("block " + std::to_string(s.blocks.back()) + " is shared and cannot be written", Blame::program);
     return s.length++;
   }
 

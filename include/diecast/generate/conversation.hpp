@@ -31,7 +31,9 @@ class Conversation {
  public:
   explicit Conversation(const Engine& engine, ConversationOptions options = {})
       : session_(engine.session(options.session)), system_(std::move(options.system)),
-        request_{.prompt = {}, .sampling = resolve(options.sampling, engine.model().generation), .max_tokens = resolve_max_tokens(options.max_tokens, engine.model().generation),
+        request_{.prompt = {},
+                 .sampling = resolve(options.sampling, engine.model().generation),
+                 .max_tokens = resolve_max_tokens(options.max_tokens, engine.model().generation),
                  .stop = std::move(options.stop), .logprobs = options.logprobs} {
     if (!engine.has_template()) throw Error(engine.model().name + " has no chat template: it is a base model, which continues plain text");
     restart();
@@ -46,7 +48,8 @@ class Conversation {
     messages_.push_back({"user", std::move(text)});
     try {
       current_.emplace(session_.generate(messages_, request_, std::move(cancel), trace));
-      if (current_->room() == 0) throw PromptTooLong(static_cast<std::size_t>(session_.context_tokens()), session_.context_tokens());  // it fits, its answer does not
+      const int context = session_.context_tokens();
+      if (current_->room() == 0) throw PromptTooLong(static_cast<std::size_t>(context), context);  // it fits, its answer does not
     } catch (...) {
       current_.reset();
       messages_.pop_back();

@@ -123,7 +123,8 @@ class Generation {
     answer_.usage.completion_tokens = static_cast<int>(answer_.ids.size());
     stages.end_stage();
     answer_.timing = time_to_first_token(stages);
-    if (answer_.ids.size() > 1) answer_.timing.decode_per_token_ns = static_cast<double>(last_token_ - first_token_) / static_cast<double>(answer_.ids.size() - 1);
+    if (answer_.ids.size() > 1)
+      answer_.timing.decode_per_token_ns = static_cast<double>(last_token_ - first_token_) / static_cast<double>(answer_.ids.size() - 1);
     return std::move(answer_);
   }
 

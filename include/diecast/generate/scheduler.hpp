@@ -152,7 +152,8 @@ class Scheduler {
     detail::Sequences made;
     for (int i = 0; i < asked.choices; ++i, ++asked.request.choice) {
       Generation generation(speech_, asked.request, prompt, context_tokens_);
-      made.push_back(std::make_unique<detail::Sequence>(detail::Sequence{group, std::move(generation), asked.trace, asked.deadline, asked.inner_spans, prompt}));
+      detail::Sequence sequence{group, std::move(generation), asked.trace, asked.deadline, asked.inner_spans, prompt};
+      made.push_back(std::make_unique<detail::Sequence>(std::move(sequence)));
     }
     return made;
   }

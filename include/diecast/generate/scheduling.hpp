@@ -33,13 +33,13 @@ struct RequestEvents {
 };
 
 struct ScheduledRequest {
-  Request request;
+  Request request{};
   RequestEvents events{};
   int choices = 1;  // answers to this prompt: they share its prefill. They are numbered from request.choice on
   std::optional<Trace::clock::time_point> deadline{};  // then the answer ends, however far it is, with finish reason `deadline`
   std::string salt{};     // only requests of equal salt share cached prefixes
-  Trace trace{};          // begins with the request's arrival, perhaps with a stage `template`; goes on with [tokenize,] queue, prefill, sample, send, decode
-  bool inner_spans = false;  // also what the backend does in its steps, the company's part included
+  Trace trace{};  // begins with the request's arrival, perhaps with a stage `template`; goes on with [tokenize,] queue, prefill, sample, send, decode
+  bool inner_spans = false;  // also what the backend does in its steps, the company's part included; in each step for the first that asks
 };
 
 // Known from submit on; cancels.

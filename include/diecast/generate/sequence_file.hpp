@@ -81,7 +81,8 @@ class WholeFile {
 }  // namespace detail
 
 // ids: those of the sequence's positions, from the first on; further positions are not saved.
-inline void save_sequence(const std::string& path, std::string_view identity, const Context& context, const BlockTable& table, int sequence, const std::vector<int>& ids) {
+inline void save_sequence(const std::string& path, std::string_view identity, Context& context, int sequence, const std::vector<int>& ids) {
+  const BlockTable& table = context.table();
   if (context.block_bytes() == 0) throw Error("this backend cannot save a sequence");
   if (ids.size() > static_cast<std::size_t>(table.length(sequence)))
     throw Error(std::to_string(ids.size()) + " ids are to be saved of a sequence of " + std::to_string(table.length(sequence)), Blame::program);
@@ -110,18 +111,21 @@ inline void save_sequence(const std::string& path, std::string_view identity, co
 }
 
 // Into an empty sequence; returns its ids. When it throws, the sequence may hold a part of them.
-inline std::vector<int> load_sequence(const std::string& path, std::string_view identity, const Spec& spec, Context& context, int sequence, int most_tokens) {
+inline std::vector<int> load_sequence(const std::string& path, std::string_view identity, const Spec& spec, Context& context, int sequence,
+                                      int most_tokens) {
   const auto mapping = Mapping::open(path);
   const std::span<const std::byte> all = mapping->bytes();
   const std::string_view magic = detail::sequence_magic;
   std::uint64_t sum = 0;
-  if (all.size() < magic.size() + sizeof sum || std::memcmp(all.data(), magic.data(), magic.size()) != 0) throw Error(path + " holds no saved sequence");
+  if (all.size() < magic.size() + sizeof sum || std::memcmp(all.data(), magic.data(), magic.size()) != 0)
+    throw Error(path + " holds no saved sequence");
   const auto body = all.first(all.size() - sizeof sum);
   BinaryReader reader(body.subspan(magic.size()), path);
 
   const auto of = reader.get<std::string>(), layout = reader.get<std::string>();
   if (of != identity) reader.fail("the sequence was saved by the engine " + in_quotes(of) + ", this one is " + in_quotes(identity));
-  if (layout != context.block_layout()) reader.fail("the sequence was saved with the cache " + in_quotes(layout) + ", this one has " + in_quotes(context.block_layout()));
+  if (layout != context.block_layout())
+    reader.fail("the sequence was saved with the cache " + in_quotes(layout) + ", this one has " + in_quotes(context.block_layout()));
   const auto block_bytes = reader.get<std::uint64_t>();
   if (block_bytes != context.block_bytes() || block_bytes == 0)
     reader.fail("the sequence has " + std::to_string(block_bytes) + " bytes a block, this cache " + std::to_string(context.block_bytes()));
@@ -132,7 +136,8 @@ inline std::vector<int> load_sequence(const std::string& path, std::string_view 
   if (outside != ids.end()) reader.fail("token id " + std::to_string(*outside) + " is outside the vocabulary of " + std::to_string(spec.vocab));
   const std::size_t blocks = ids.size() / BlockTable::block_tokens;
   if (reader.left() != blocks * block_bytes)
-    reader.fail(std::to_string(blocks) + " blocks of " + std::to_string(block_bytes) + " bytes are announced, " + std::to_string(reader.left()) + " bytes are left");
+    reader.fail(std::to_string(blocks) + " blocks of " + std::to_string(block_bytes) + " bytes are announced, " + std::to_string(reader.left()) +
+                " bytes are left");
   detail::Checksum checksum;
   // The same pieces as they were written, for the last word of each may be short.
   const std::size_t blocks_at = body.size() - reader.left();

@@ -44,8 +44,10 @@ class Session {
   using Render = std::function<PromptText(std::span<const Message>)>;  // step 1
 
   // eos: every id that ends an answer, of all sources; the tokenizer's own joins them.
-  Session(std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer, std::vector<int> eos, SessionOptions options = {}, Render render = {})
-      : backend_(std::move(backend)), speech_(std::move(tokenizer), std::move(eos), backend_->spec().vocab), chunk_(options.chunk), draft_(options.draft), render_(std::move(render)) {
+  Session(std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer, std::vector<int> eos, SessionOptions options = {},
+          Render render = {})
+      : backend_(std::move(backend)), speech_(std::move(tokenizer), std::move(eos), backend_->spec().vocab), chunk_(options.chunk), draft_(options.draft),
+        render_(std::move(render)) {
     const int most = backend_->spec().context;
     context_tokens_ = options.context.value_or(most);
     if (context_tokens_ < 1 || context_tokens_ > most)
@@ -91,7 +93,7 @@ class Session {
   }
 
   // What the cache holds, for another process to go on with (sequence_file.hpp). `identity` is the engine's: no other one may load it.
-  void save(const std::string& path, std::string_view identity) const { save_sequence(path, identity, *context_, context_->table(), sequence_, cached_); }
+  void save(const std::string& path, std::string_view identity) const { save_sequence(path, identity, *context_, sequence_, cached_); }
   void load(const std::string& path, std::string_view identity) {
     reset();
     try {

@@ -40,18 +40,9 @@ class Stepper {
     }
   }
 
-  // Whether anything is left to do.
-  bool step() {
-    drop_cancelled();
-    drop_late();
-    forget_over();
-    plan();
-    waiting_now_ = static_cast<int>(waiting_.size());
-    forward();
-    forget_over();
-    waiting_now_ = static_cast<int>(waiting_.size());
-    return !waiting_.empty() || !running_.empty();
-  }
+  // Whether anything is left to do. A template for <diecast/compiled.hpp>, as in chat/chat_template.hpp.
+  template <class = void>
+  bool step();
 
   void end_all(FinishReason reason) {
     end_where([](const Sequence&) { return true; }, reason);
@@ -205,7 +196,8 @@ class Stepper {
     for (const Part& part : parts_) {
       if (part.sequence->over) continue;
       const std::span one(&part, 1);
-      if (const auto logits = parts_.size() > 1 ? tried(one, error) : std::nullopt) give(one, *logits, false);  // forks could take the room that is planned for others
+      // No forks: they could take the room that is planned for others.
+      if (const auto logits = parts_.size() > 1 ? tried(one, error) : std::nullopt) give(one, *logits, false);
       else fail(*part.sequence, *error);
     }
   }
@@ -248,8 +240,8 @@ class Stepper {
     std::vector<Sequence*> forks;
     for (auto& s : waiting_) {
       if (s->over || s->group != original.group || s->answers()) continue;
-      const bool room = allowed && static_cast<int>(running_.size()) < options_.running && context_->block_bytes() > 0 && (table().free_blocks() > 0 || evict());
-      if (!room) {
+      const bool may = allowed && static_cast<int>(running_.size()) < options_.running && context_->block_bytes() > 0;
+      if (!may || (table().free_blocks() == 0 && !evict())) {
         s->trace.stage("queue");
         continue;
       }
@@ -323,5 +315,18 @@ class Stepper {
   std::atomic<int> waiting_now_ = 0;
   std::atomic<std::int64_t> tokens_in_flight_ = 0;
 };
+
+template <class>
+bool Stepper::step() {
+  drop_cancelled();
+  drop_late();
+  forget_over();
+  plan();
+  waiting_now_ = static_cast<int>(waiting_.size());
+  forward();
+  forget_over();
+  waiting_now_ = static_cast<int>(waiting_.size());
+  return !waiting_.empty() || !running_.empty();
+}
 
 }  // namespace diecast::detail
