@@ -78,8 +78,11 @@ inline void check_company(const std::shared_ptr<const Backend>& backend, const s
   const auto request_of = [&](int i) {
     std::vector<int> prompt;
     for (int at = 0; at < 1 + (i * 11 + 3) % (context - 12); ++at) prompt.push_back((at < 20 ? at * 7 + i % 2 : at * 5 + i) % tokenizer->size());
-    return Request{.prompt = std::move(prompt), .sampling = {.temperature = i % 3 == 0 ? 0.0 : 1.5, .seed = static_cast<std::uint64_t>(i)},
-                   .max_tokens = 9 + i, .logprobs = 2, .choice = i == 3 ? 2U : 0U};
+    return Request{.prompt = std::move(prompt),
+                   .sampling = {.temperature = i % 3 == 0 ? 0.0 : 1.5, .top_k = i % 3 == 1 ? 5 : 0, .seed = static_cast<std::uint64_t>(i)},
+                   .max_tokens = 9 + i,
+                   .logprobs = i % 2 == 0 ? std::optional<int>(2) : std::nullopt,  // without them a backend may give the best logits only
+                   .choice = i == 3 ? 2U : 0U};
   };
   constexpr int count = 8;
   std::vector<Answer> expected;
@@ -118,7 +121,7 @@ inline void check_company(const std::shared_ptr<const Backend>& backend, const s
   // Two that begin small and grow: the younger one goes back to the queue in mid-answer.
   Scheduler scheduler(backend, tokenizer, {}, {.cache_tokens = context, .context = context, .prefix_cache = false});
   const auto growing = [&](int i) {
-    return Request{.prompt = std::vector<int>{i + 1, 3}, .sampling = {.temperature = 1, .seed = 4}, .max_tokens = context - 4, .logprobs = 0};
+    return Request{.prompt = std::vector<int>{i + 1, 3}, .sampling = {.temperature = 1, .top_k = 20, .seed = 4}, .max_tokens = context - 4};
   };
   std::vector<Heard> heard(2);
   for (int i = 0; i < 2; ++i) scheduler.submit({.request = growing(i), .events = record({&heard[static_cast<std::size_t>(i)]})});

@@ -12538,6 +12538,24 @@ class BlockTable {
 
 }  // namespace diecast
 
+// ---- diecast/sample/candidate.hpp
+// One of the likeliest next tokens. Where a sampler says how many it needs, a backend may give these instead of all logits.
+
+namespace diecast {
+
+struct Candidate {
+  int id;
+  float logit;
+};
+
+// How many of the likeliest suffice, and how many ids may be chosen from: logits behind the tokenizer's last id are never sampled.
+struct Best {
+  int count = 0;  // 0: all logits are needed
+  int ids = 0;
+};
+
+}  // namespace diecast
+
 // ---- diecast/backend/rows.hpp
 // What a backend is given: packed token rows. Padding, masks and batches end at the door (door.hpp); no backend ever sees a pad.
 
@@ -12550,6 +12568,7 @@ struct Row {
   int position;  // in its sequence, from 0
   int sequence;  // a handle of the context's block table
   bool logits;   // whether this row's next-token logits are asked for
+  Best best{};   // whether the likeliest of them are enough; all rows of a pass that ask must say so, else all get all
 };
 
 // Refuses what no backend could run, before any work: ids outside the vocabulary, positions that do not continue their sequence
@@ -12563,6 +12582,8 @@ inline void check_rows(const Spec& spec, const BlockTable& table, std::span<cons
     const int expected = table.length(row.sequence) + added[row.sequence]++;
     if (row.position != expected)
       throw Error("sequence " + std::to_string(row.sequence) + " continues at position " + std::to_string(expected) + ", not " + std::to_string(row.position), Blame::program);
+    if (row.best.count < 0 || row.best.ids < 0 || row.best.ids > spec.vocab)
+      throw Error("the best " + std::to_string(row.best.count) + " of " + std::to_string(row.best.ids) + " ids are asked for, there are " + std::to_string(spec.vocab), Blame::program);
     if (row.position >= spec.context)
       throw Error("position " + std::to_string(row.position) + " lies beyond the context of " + std::to_string(spec.context) + " tokens");
   }
@@ -12587,6 +12608,11 @@ class Trace;
 struct Logits {
   std::span<const float> values;  // [asked, vocab]; valid until the context's next forward
   int vocab;
+  // [asked] or empty: instead of all logits the best of each row, and all that equal the last of them, in ascending order of their ids. What is no
+  // number is among them.
+  std::span<const std::vector<Candidate>> best{};
+  int computed = 0;  // of the rows of a screened head: those whose logits had to be computed, of all that asked
+
   std::span<const float> row(int i) const {
     return values.subspan(static_cast<std::size_t>(i) * static_cast<std::size_t>(vocab), static_cast<std::size_t>(vocab));
   }
@@ -12864,6 +12890,29 @@ inline int resolve_max_tokens(std::optional<int> user, const GenerationDefaults&
 
 namespace diecast {
 
+// 0, 1, ... count - 1, as a range. (clang 14 cannot compile this library's std::views::iota.)
+struct AllIds {
+  struct Iterator {
+    using iterator_category = std::input_iterator_tag;
+    using value_type = int;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const int*;
+    using reference = int;
+    int id;
+    int operator*() const { return id; }
+    Iterator& operator++() {
+      ++id;
+      return *this;
+    }
+    Iterator operator++(int) { return {id++}; }
+    bool operator==(const Iterator&) const = default;
+  };
+  int count;
+  Iterator begin() const { return {0}; }
+  Iterator end() const { return {count}; }
+  std::size_t size() const { return static_cast<std::size_t>(count); }
+};
+
 struct ByRank {
   std::span<const float> logits;
   bool operator()(int a, int b) const {
@@ -12872,26 +12921,30 @@ struct ByRank {
   }
 };
 
-// The ids of the k first in rank, in no order; fewer where fewer are above -inf. No NaN may be among the logits.
+// Of these ascending ids the k first in rank, in no order; fewer where fewer are above -inf. No NaN may be among their logits.
 // One pass: a bar that rises with the kth best so far lets only few ids through.
-inline void first_in_rank(std::span<const float> logits, std::size_t k, std::vector<int>& ids) {
-  ids.clear();
+template <class Ids>
+void first_in_rank(std::span<const float> logits, const Ids& ids, std::size_t k, std::vector<int>& first) {
+  first.clear();
   if (k == 0) return;
   const ByRank rank{logits};
-  const std::size_t room = k < logits.size() / 2 ? std::max<std::size_t>(2 * k, 64) : logits.size() + 1;
+  const std::size_t room = k < ids.size() / 2 ? (std::max<std::size_t>)(2 * k, 64) : ids.size() + 1;
   float bar = -std::numeric_limits<float>::infinity();
   const auto cut = [&] {
-    const auto last = ids.begin() + static_cast<std::ptrdiff_t>(k) - 1;
-    std::nth_element(ids.begin(), last, ids.end(), rank);
+    const auto last = first.begin() + static_cast<std::ptrdiff_t>(k) - 1;
+    std::nth_element(first.begin(), last, first.end(), rank);
     bar = logits[static_cast<std::size_t>(*last)];
-    ids.resize(k);
+    first.resize(k);
   };
-  for (std::size_t id = 0; id < logits.size(); ++id) {
-    if (!(logits[id] > bar)) continue;  // an equal one that comes later ranks behind
-    ids.push_back(static_cast<int>(id));
-    if (ids.size() == room) cut();
+  for (const int id : ids) {
+    if (!(logits[static_cast<std::size_t>(id)] > bar)) continue;  // an equal one that comes later ranks behind
+    first.push_back(id);
+    if (first.size() == room) cut();
   }
-  if (ids.size() > k) cut();
+  if (first.size() > k) cut();
+}
+inline void first_in_rank(std::span<const float> logits, std::size_t k, std::vector<int>& first) {
+  first_in_rank(logits, AllIds{static_cast<int>(logits.size())}, k, first);
 }
 
 }  // namespace diecast
@@ -13100,6 +13153,7 @@ class History {
     for (const int id : ids) in_answer_.try_emplace(id, 0);
   }
   void answer(int id) { ++in_answer_[id]; }
+  std::size_t size() const { return in_answer_.size(); }  // different ids that occurred
 
   // Changes the logits of the ids that occurred, in the design's order: repetition, presence, frequency.
   void apply(const SamplingOptions& options, std::span<float> logits) const {
@@ -13146,58 +13200,102 @@ class Sampler {
     if (options.penalises()) history_.prompt(prompt);
   }
 
+  // What of the next logits suffices. With top-k (greedy is top-1) the k best do; ids that occurred may lose their places to penalties, so that as many
+  // more are needed. A penalty that raises logits, and cuts without top-k, need all. later: how many tokens may be sampled before those that are asked for.
+  Best needs(int later = 0) const {
+    const int k = options_.greedy() ? 1 : options_.top_k;
+    const bool raises = options_.repetition_penalty < 1 || options_.presence_penalty < 0 || options_.frequency_penalty < 0;
+    const std::size_t count = static_cast<std::size_t>((std::max)(k, 0)) + (options_.penalises() ? history_.size() + static_cast<std::size_t>(later) : 0);
+    if (k < 1 || raises || count > most_candidates) return {};
+    return {static_cast<int>(count), vocabulary_};
+  }
+
   // The next token of the answer, given the model's logits [vocab]. NaN or infinity among them blames the model file: its user can get a whole one.
   int sample(std::span<const float> logits) {
     auto row = logits.first((std::min)(logits.size(), static_cast<std::size_t>(vocabulary_)));
-    int best = likeliest(row);
+    const AllIds all{static_cast<int>(row.size())};
+    int best = likeliest(row, all);
     if (options_.penalises()) {
       penalised_.assign(row.begin(), row.end());
       history_.apply(options_, penalised_);
       row = penalised_;
-      best = likeliest(row);
+      best = likeliest(row, all);
     }
-    const int id = options_.greedy() || options_.top_k == 1 ? best : drawn(row, best);
-    if (options_.penalises()) history_.answer(id);
-    ++step_;
-    return id;
+    return choose(row, all, best);
+  }
+  // The same token, given the candidates that needs() asked for, in ascending order of their ids.
+  int sample(std::span<const Candidate> candidates) {
+    sparse_.resize(static_cast<std::size_t>(vocabulary_), nothing);
+    given_.clear();
+    for (const Candidate& candidate : candidates) {
+      if (candidate.id < 0 || candidate.id >= vocabulary_) continue;
+      sparse_[static_cast<std::size_t>(candidate.id)] = candidate.logit;
+      given_.push_back(candidate.id);
+    }
+    const Cleared cleared{sparse_, given_};
+    int best = likeliest(sparse_, given_);
+    if (options_.penalises()) {
+      history_.apply(options_, sparse_);
+      best = likeliest(sparse_, given_);
+    }
+    return choose(sparse_, given_, best);
   }
 
   std::uint32_t step() const { return step_; }  // tokens sampled so far
   std::uint64_t seed() const { return seed_; }  // the request's, or the one that was made up
 
  private:
-  // The id of the largest logit, the lowest of equals. One pass also finds what is no number.
-  int likeliest(std::span<const float> row) const {
+  static constexpr std::size_t most_candidates = 256;
+  static constexpr float nothing = -std::numeric_limits<float>::infinity();
+
+  // Makes a row of candidates empty again.
+  struct Cleared {
+    std::vector<float>& row;
+    const std::vector<int>& ids;
+    ~Cleared() {
+      for (const int id : ids) row[static_cast<std::size_t>(id)] = nothing;
+    }
+  };
+
+  // Of ascending ids the one with the largest logit, the lowest of equals. One pass also finds what is no number.
+  template <class Ids>
+  int likeliest(std::span<const float> row, const Ids& ids) const {
     constexpr float infinity = std::numeric_limits<float>::infinity();
-    float max = -infinity;
-    int best = -1;
-    bool numbers = true;
-    for (std::size_t id = 0; id < row.size(); ++id) {
-      numbers = numbers && row[id] < infinity;  // NaN fails
-      if (row[id] > max) {
-        max = row[id];
-        best = static_cast<int>(id);
+    float most = -infinity;
+    int best = -1, wrong = -1;
+    for (const int id : ids) {
+      const float logit = row[static_cast<std::size_t>(id)];
+      if (!(logit < infinity) && wrong < 0) wrong = id;  // NaN, too
+      if (logit > most) {
+        most = logit;
+        best = id;
       }
     }
-    if (!numbers) {
-      const auto wrong = std::find_if_not(row.begin(), row.end(), [](float z) { return z < infinity; });
-      throw Error("the logits of step " + std::to_string(step_) + " hold " + (*wrong == infinity ? "infinity" : "NaN") + " at id " +
-                  std::to_string(wrong - row.begin()) + ": the weights in the model file are damaged");
-    }
+    if (wrong >= 0)
+      throw Error("the logits of step " + std::to_string(step_) + " hold " + (row[static_cast<std::size_t>(wrong)] == infinity ? "infinity" : "NaN") + " at id " + std::to_string(wrong) +
+                  ": the weights in the model file are damaged");
     if (best < 0) throw Error("the logits of step " + std::to_string(step_) + " leave no token that can be drawn: the weights in the model file are damaged");
     return best;
   }
 
-  int drawn(std::span<const float> row, int best) {
-    const double max = row[static_cast<std::size_t>(best)];
-    const Relative tempered{row, max, options_.temperature};
-    const Relative filtered{row, max, options_.order == FilterOrder::temperature_first ? options_.temperature : 1};
-    if (options_.top_k > 0 && static_cast<std::size_t>(options_.top_k) < row.size()) {
-      first_in_rank(row, static_cast<std::size_t>(options_.top_k), kept_);
+  template <class Ids>
+  int choose(std::span<const float> row, const Ids& ids, int best) {
+    const int id = options_.greedy() || options_.top_k == 1 ? best : drawn(row, ids, best);
+    if (options_.penalises()) history_.answer(id);
+    ++step_;
+    return id;
+  }
+
+  template <class Ids>
+  int drawn(std::span<const float> row, const Ids& ids, int best) {
+    const double most = row[static_cast<std::size_t>(best)];
+    const Relative tempered{row, most, options_.temperature};
+    const Relative filtered{row, most, options_.order == FilterOrder::temperature_first ? options_.temperature : 1};
+    if (options_.top_k > 0 && static_cast<std::size_t>(options_.top_k) < ids.size()) {
+      first_in_rank(row, ids, static_cast<std::size_t>(options_.top_k), kept_);
     } else {
-      kept_.resize(row.size());
-      std::iota(kept_.begin(), kept_.end(), 0);
-      std::erase_if(kept_, [&](int id) { return row[static_cast<std::size_t>(id)] == -std::numeric_limits<float>::infinity(); });
+      kept_.assign(ids.begin(), ids.end());
+      std::erase_if(kept_, [&](int id) { return row[static_cast<std::size_t>(id)] == nothing; });
     }
     keep_top_p(kept_, filtered, options_.top_p);
     keep_min_p(kept_, filtered, options_.min_p);
@@ -13211,7 +13309,8 @@ class Sampler {
   std::uint64_t seed_ = 0;
   History history_;
   std::vector<float> penalised_;
-  std::vector<int> kept_;
+  std::vector<float> sparse_;  // the candidates' logits among nothing
+  std::vector<int> given_, kept_;
 };
 
 }  // namespace diecast
@@ -13584,15 +13683,15 @@ class Session {
   }
 
   // The logits after the last id; nothing when cancelled.
-  std::optional<Logits> prefill(const Turn& turn, std::span<const int> ids) {
+  std::optional<Logits> prefill(const Turn& turn, std::span<const int> ids, Best best) {
     while (true) {
       const auto count = (std::min)(static_cast<std::size_t>(chunk_), ids.size() - cached_.size());
-      const auto logits = forward(turn, ids.subspan(cached_.size(), count), cached_.size() + count == ids.size());
+      const auto logits = forward(turn, ids.subspan(cached_.size(), count), cached_.size() + count == ids.size(), best);
       if (!logits || cached_.size() == ids.size()) return logits;
     }
   }
   // The logits after this id, and after each token drafted behind it; `left` more may be sampled. K and V of drafts that were not taken go first.
-  Logits decode(const Turn& turn, int id, const Answer& answer, int left) {
+  Logits decode(const Turn& turn, int id, const Answer& answer, int left, const Sampler& sampler) {
     const Trace::Scope scope(turn.inner, "forward");
     context_->table().truncate(sequence_, static_cast<int>(cached_.size()));
     drafted_.clear();
@@ -13602,29 +13701,34 @@ class Session {
       drafted_ = draft_from(history, (std::min)(draft_, left - 1));
     }
     rows_.clear();
-    rows_.push_back({id, static_cast<int>(cached_.size()), sequence_, true});
-    for (const int drafted : drafted_) rows_.push_back({drafted, static_cast<int>(cached_.size() + rows_.size()), sequence_, true});
+    const Best best = needs(turn, sampler, static_cast<int>(drafted_.size()));
+    rows_.push_back({id, static_cast<int>(cached_.size()), sequence_, true, best});
+    for (const int drafted : drafted_) rows_.push_back({drafted, static_cast<int>(cached_.size() + rows_.size()), sequence_, true, best});
     const Logits logits = context_->forward(rows_, turn.inner);
     cached_.push_back(id);
     return logits;
   }
 
   // Runs these ids behind what the cache holds; nothing when cancelled.
-  std::optional<Logits> forward(const Turn& turn, std::span<const int> ids, bool asks) {
+  std::optional<Logits> forward(const Turn& turn, std::span<const int> ids, bool asks, Best best) {
     if (turn.cancel.stop_requested()) return {};
     rows_.clear();
     for (const int id : ids) rows_.push_back({id, static_cast<int>(cached_.size() + rows_.size()), sequence_, false});
     rows_.back().logits = asks;
+    rows_.back().best = best;
     const Logits logits = context_->forward(rows_, turn.inner);
     cached_.insert(cached_.end(), ids.begin(), ids.end());
     return logits;
   }
 
-  int choose(const Turn& turn, Sampler& sampler, std::span<const float> logits, Answer& answer) const {
+  // What of the logits is asked for: with log-probabilities all.
+  static Best needs(const Turn& turn, const Sampler& sampler, int drafts = 0) { return turn.request.logprobs ? Best{} : sampler.needs(drafts); }
+
+  int choose(const Turn& turn, Sampler& sampler, const Logits& logits, std::size_t row, Answer& answer) const {
     const Trace::Scope scope(answer.ids.empty() ? nullptr : turn.inner, "sample");  // the first one is a stage
-    const int id = sampler.sample(logits);
+    const int id = logits.best.empty() ? sampler.sample(logits.row(static_cast<int>(row))) : sampler.sample(logits.best[row]);
     answer.ids.push_back(id);
-    if (turn.request.logprobs) answer.logprobs.push_back(token_logprobs(logits, vocabulary(), id, *turn.request.logprobs));
+    if (turn.request.logprobs) answer.logprobs.push_back(token_logprobs(logits.row(static_cast<int>(row)), vocabulary(), id, *turn.request.logprobs));
     return id;
   }
 
@@ -13660,7 +13764,7 @@ std::optional<double> Session::run(const Turn& turn, Answer& answer) {
   answer.finish_reason = FinishReason::length;
   if (room == 0) return {};
   answer.usage.cached_tokens = keep_common(answer.prompt_ids);
-  const std::optional<Logits> of_prompt = prefill(turn, answer.prompt_ids);
+  const std::optional<Logits> of_prompt = prefill(turn, answer.prompt_ids, needs(turn, sampler));
   bool cancelled = !of_prompt;
   Logits logits = of_prompt.value_or(Logits{{}, 0});
   drafted_.clear();
@@ -13670,7 +13774,7 @@ std::optional<double> Session::run(const Turn& turn, Answer& answer) {
 
   for (int index = 0; !cancelled; ++index) {
     if (index == 0) turn.stages.stage("sample");
-    const int id = choose(turn, sampler, logits.row(static_cast<int>(row)), answer);
+    const int id = choose(turn, sampler, logits, row, answer);
     if (index == 0) turn.stages.stage("send");
     const bool ends = std::find(eos_.begin(), eos_.end(), id) != eos_.end();
     const bool full = index + 1 == room;
@@ -13691,7 +13795,7 @@ std::optional<double> Session::run(const Turn& turn, Answer& answer) {
       cached_.push_back(id);
       ++row;
     } else {
-      logits = decode(turn, id, answer, room - index - 1);
+      logits = decode(turn, id, answer, room - index - 1, sampler);
       row = 0;
     }
   }

@@ -136,6 +136,36 @@ TEST_CASE("Two that compute the same at the same time hold it once afterwards") 
   check_same(first, alone(endless(), request_of(prompt_of(40, 1), 30)));
 }
 
+TEST_CASE("What others compute while a prompt is read is taken over") {
+  Company company(endless(), {.cache_tokens = 1024, .running = 4, .step_tokens = 64});
+  Heard& first = company.ask(request_of(prompt_of(200, 1)));
+  Heard& second = company.ask(request_of(prompt_of(201, 1)));
+  for (int i = 0; i < 3; ++i) company.scheduler.step();  // 192 of the first one
+  CHECK(company.model->rows_run == 192);
+  company.scheduler.step();  // its last 8, and the 9 that the second has more
+  CHECK(first.ids.size() == 1);
+  CHECK(second.ids.size() == 1);
+  CHECK(company.model->rows_run == 200 + 9);
+  company.steps();
+  check_same(first, alone(endless(), request_of(prompt_of(200, 1))));
+  check_same(second, alone(endless(), request_of(prompt_of(201, 1))));
+  CHECK(second.answer->usage.cached_tokens == 192);
+
+  // Two at once that have nothing but the beginning in common; the second is ahead of the tree only where they differ.
+  auto one = prompt_of(150, 2), other = one;
+  other[149] = other[149] == a ? b : a;
+  Company together(endless(), {.cache_tokens = 1024, .running = 4, .step_tokens = 200});
+  Heard &x = together.ask(request_of(one)), &y = together.ask(request_of(other));
+  together.scheduler.step();
+  CHECK(together.model->rows_run == 150 + 48);
+  together.scheduler.step();
+  CHECK(together.model->rows_run == 150 + 48 + 1 + 6);  // 144 are known now
+  together.steps();
+  CHECK(y.answer->usage.cached_tokens == 96);
+  check_same(x, alone(endless(), request_of(one)));
+  check_same(y, alone(endless(), request_of(other)));
+}
+
 TEST_CASE("Several choices read the prompt once and are the answers that each would be alone") {
   for (const bool copies : {true, false})
     for (const int length : {5, 32, 40})

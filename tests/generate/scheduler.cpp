@@ -167,6 +167,8 @@ TEST_CASE("Requests that ask for nothing possible are refused at once, and nothi
   CHECK_THROWS_AS(company.ask({.prompt = std::vector<int>{a}, .sampling = {.temperature = -1}}), Error);
   CHECK_THROWS_AS(company.ask({.prompt = std::vector<int>{a}, .logprobs = -1}), Error);
   CHECK_THROWS_AS(company.ask({.prompt = std::vector<int>{a}}, {.request = {.prompt = std::vector<int>{}}, .choices = 0}), Error);
+  CHECK_THROWS_WITH(company.ask({.prompt = std::vector<int>{a}}, {.request = {.prompt = std::vector<int>{}}, .choices = 1000000000}),
+                    "1000000000 choices were asked, 1 to 256 are possible");
   CHECK_FALSE(company.scheduler.step());
   CHECK(company.model->forwards == 0);
   Heard& full = company.ask({.prompt = prompt_of(64, 1)});  // V1: a prompt that fills the context is answered with nothing
@@ -214,19 +216,19 @@ TEST_CASE("Limits refuse with an error of their own") {
 }
 
 TEST_CASE("First come, first served; running answers go on while a long prompt is read") {
-  Company company(endless(), {.cache_tokens = 4096, .running = 8, .step_tokens = 16}, 1024);
+  Company company(endless(), {.cache_tokens = 4096, .running = 8, .step_tokens = 17}, 1024);
   Heard& early = company.ask({.prompt = prompt_of(4, 1), .max_tokens = 50});
   company.scheduler.step();
-  Heard& long_one = company.ask({.prompt = prompt_of(296, 2), .max_tokens = 5});
+  Heard& long_one = company.ask({.prompt = prompt_of(300, 2), .max_tokens = 5});
   Heard& late = company.ask({.prompt = prompt_of(4, 3), .max_tokens = 5});
-  for (int i = 0; i < 19; ++i) company.scheduler.step();
-  CHECK(early.ids.size() == 20);  // a token in each step
+  for (int i = 0; i < 18; ++i) company.scheduler.step();
+  CHECK(early.ids.size() == 19);  // a token in each step
   CHECK(long_one.ids.empty());
   CHECK(late.ids.empty());
-  CHECK(company.scheduler.stats().rows == 16);
-  company.scheduler.step();
+  CHECK(company.scheduler.stats().rows == 17);
+  company.scheduler.step();  // the last 12, and 4 are left
   CHECK(long_one.ids.size() == 1);
-  CHECK(late.ids.size() == 1);  // in the same step: there was room left
+  CHECK(late.ids.size() == 1);
   company.steps();
 }
 

@@ -145,7 +145,8 @@ TEST_CASE("A conversation keeps its messages, its system prompt and its stop str
   CHECK(said() == "s:d u:a a:a u:b a:a u:c a:a u:d a:a ");  // as it was
   conversation.restart();
   CHECK(said() == "s:d ");
-  CHECK_THROWS_WITH(conversation.say(much.substr(0, 60)), "the conversation has 64 tokens, as many as the context holds: there is no room for an answer");
+  CHECK_THROWS_WITH(conversation.say(much.substr(0, 60)), "the prompt has 64 tokens, the context holds 64");  // it fits, its answer does not
+  CHECK_THROWS_AS(conversation.say(much), PromptTooLong);
   CHECK(conversation.ask(much.substr(0, 59)).ids.size() == 1);
   conversation.restart({{"user", "a"}, {"assistant", "b"}});
   CHECK(conversation.ask("b").prompt_ids.size() == 7);

@@ -79,8 +79,13 @@ long long reference_bytes(const CommonOptions& options, const Spec& spec, int to
 
 cpu::CacheType cpu_cache(const CommonOptions& options) {
   const auto type = options.cache_type.empty() ? cpu::CacheType::f16 : cpu::cache_type_of(options.cache_type);
-  if (!type) throw Error(fmt::format("there is no cache type '{}' with the backend cpu: it keeps K and V in f16, bf16 or f32", options.cache_type));
+  if (!type) throw Error(fmt::format("there is no cache type '{}' with the backend cpu: it keeps K and V in f16, bf16, f32 or q8", options.cache_type));
   return *type;
+}
+
+bool screens(const CommonOptions& options) {
+  if (options.head != "screened" && options.head != "whole") throw Error(fmt::format("there is no way '{}' to read the head: the backend cpu has screened and whole", options.head));
+  return options.head == "screened";
 }
 
 cpu::Precision precision_of(const CommonOptions& options) {
@@ -95,7 +100,7 @@ long long memory_bytes(const CommonOptions& options, const Opened& opened, std::
   const int tokens = cache_tokens.value_or(context_tokens(options, opened.model.spec));
   const Spec& spec = opened.model.spec;
   if (options.backend != "cpu") return reference_bytes(options, spec, tokens);
-  const std::size_t weights = opened.packed ? opened.packed->bytes.size() : cpu::packed_bytes(opened.model.weights);
+  const std::size_t weights = opened.packed ? opened.packed->bytes.size() : cpu::packed_bytes(opened.model.spec, opened.model.weights);
   return static_cast<long long>(weights + cpu::cache_bytes(spec, tokens, cpu_cache(options)));
 }
 
@@ -110,6 +115,7 @@ void check_backend(const CommonOptions& options) {
     cpu::check_machine(options.cpu);
     cpu_cache(options);
     precision_of(options);
+    screens(options);
     return;
   }
   const bool in_double = options.backend == "reference-double";
@@ -129,7 +135,7 @@ std::shared_ptr<const Backend> make_backend(const CommonOptions& options, Opened
     throw Error(fmt::format("weights and a cache of {} tokens take {} MB, this machine has {} MB: a smaller --context takes less",
                             cache_tokens.value_or(context_tokens(options, spec)), needed >> 20, present >> 20));
   if (options.backend == "cpu") {
-    const cpu::Options chosen{thread_count(options), cpu_cache(options), precision_of(options)};
+    const cpu::Options chosen{thread_count(options), cpu_cache(options), precision_of(options), screens(options)};
     return opened.packed ? options.cpu.run(opened.packed, chosen)
                          : options.cpu.run(std::make_shared<const cpu::PackedModel>(cpu::pack(spec, opened.model.weights, chosen.threads)), chosen);
   }

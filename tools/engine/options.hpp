@@ -20,6 +20,7 @@ struct CommonOptions {
   std::optional<int> context;
   std::string cache_type;            // empty: the backend's own
   std::string precision = "exact";
+  std::string head = "screened";
   bool json = false;
 };
 

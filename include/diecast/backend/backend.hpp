@@ -22,6 +22,11 @@ class Trace;
 struct Logits {
   std::span<const float> values;  // [asked, vocab]; valid until the context's next forward
   int vocab;
+  // [asked] or empty: instead of all logits the best of each row, and all that equal the last of them, in ascending order of their ids. What is no
+  // number is among them.
+  std::span<const std::vector<Candidate>> best{};
+  int computed = 0;  // of the rows of a screened head: those whose logits had to be computed, of all that asked
+
   std::span<const float> row(int i) const {
     return values.subspan(static_cast<std::size_t>(i) * static_cast<std::size_t>(vocab), static_cast<std::size_t>(vocab));
   }

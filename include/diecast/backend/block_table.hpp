@@ -102,15 +102,16 @@ class BlockTable {
     release(block);
   }
 
-  // An empty sequence begins with these full blocks, which somebody holds.
+  // A sequence that is empty or ends with its block goes on with these full blocks, which somebody holds.
   void share(int sequence, std::span<const int> blocks) {
     Sequence& s = at(sequence);
-    if (s.length != 0) throw Error("sequence " + std::to_string(sequence) + " has " + std::to_string(s.length) + " tokens and cannot begin with shared blocks", Blame::program);
+    if (s.length % block_tokens != 0)
+      throw Error("sequence " + std::to_string(sequence) + " has " + std::to_string(s.length) + " tokens and cannot go on with shared blocks", Blame::program);
     for (const int block : blocks) {
       hold(block);
       s.blocks.push_back(block);
     }
-    s.length = static_cast<int>(blocks.size()) * block_tokens;
+    s.length += static_cast<int>(blocks.size()) * block_tokens;
   }
   // In place of a full block of the sequence another that holds the same.
   void replace(int sequence, int index, int block) {

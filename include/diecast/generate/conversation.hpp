@@ -3,6 +3,7 @@
 //   for (const Piece& piece : conversation.say("Hello")) std::cout << piece.text;
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -39,14 +40,13 @@ class Conversation {
   Conversation& operator=(const Conversation&) = delete;
 
   // The user's turn; the answer comes as a range of pieces, computed one by one. A loop that is left ends the answer, which stays in the conversation
-  // as far as it went. Where there is no room for an answer it throws, and the conversation is as it was before.
+  // as far as it went. Where there is no room for an answer it throws PromptTooLong, and the conversation is as it was before.
   Session::Stream& say(std::string text, std::stop_token cancel = {}, Trace* trace = nullptr) {
     settle();
     messages_.push_back({"user", std::move(text)});
     try {
       current_.emplace(session_.generate(messages_, request_, std::move(cancel), trace));
-      if (current_->room() == 0)
-        throw Error("the conversation has " + std::to_string(session_.context_tokens()) + " tokens, as many as the context holds: there is no room for an answer");
+      if (current_->room() == 0) throw PromptTooLong(static_cast<std::size_t>(session_.context_tokens()), session_.context_tokens());  // it fits, its answer does not
     } catch (...) {
       current_.reset();
       messages_.pop_back();

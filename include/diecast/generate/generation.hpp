@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,9 +13,11 @@
 #include <variant>
 #include <vector>
 
+#include <diecast/backend/backend.hpp>
 #include <diecast/error.hpp>
 #include <diecast/generate/answer.hpp>
 #include <diecast/generate/stop.hpp>
+#include <diecast/sample/candidate.hpp>
 #include <diecast/sample/logprobs.hpp>
 #include <diecast/sample/sampler.hpp>
 #include <diecast/tokens/detokenizer.hpp>
@@ -42,6 +45,17 @@ inline void check(const Request& request) {
   if (request.logprobs && *request.logprobs < 0) throw Error("logprobs is " + std::to_string(*request.logprobs) + " but cannot be negative");
 }
 
+// A prompt that is as long as the context or longer; a shorter one would have been answered.
+class PromptTooLong : public Error {
+ public:
+  PromptTooLong(std::size_t tokens, int context)
+      : Error("the prompt has " + std::to_string(tokens) + " tokens, the context holds " + std::to_string(context)), tokens_(tokens) {}
+  std::size_t tokens() const noexcept { return tokens_; }
+
+ private:
+  std::size_t tokens_;
+};
+
 // Step 2. Refuses a prompt without tokens, and one that is longer than the context.
 inline std::vector<int> prompt_ids(const Request& request, const Tokenizer& tokenizer, int context_tokens, Trace& stages) {
   std::vector<int> ids;
@@ -53,8 +67,7 @@ inline std::vector<int> prompt_ids(const Request& request, const Tokenizer& toke
     put_bos(tokenizer, ids);
   }
   if (ids.empty()) throw Error("the prompt has no tokens");
-  if (ids.size() > static_cast<std::size_t>(context_tokens))
-    throw Error("the prompt has " + std::to_string(ids.size()) + " tokens, the context holds " + std::to_string(context_tokens));
+  if (ids.size() > static_cast<std::size_t>(context_tokens)) throw PromptTooLong(ids.size(), context_tokens);
   return ids;
 }
 
@@ -70,12 +83,15 @@ class Generation {
     ended_ = room_ == 0;
   }
 
-  // The next token, from the model's logits [vocab]. The piece is valid until the next call. The first one ends the stage that runs:
+  // What of the next logits suffices, or of those after so many tokens more: with log-probabilities all of them are needed.
+  Best needs(int later = 0) const { return logprobs_ ? Best{} : sampler_.needs(later); }
+
+  // The next token, from this row of the model's logits. The piece is valid until the next call. The first one ends the stage that runs:
   // `sample` begins, then `send`. `inner` gets an inner span for each further choice.
-  Piece next(std::span<const float> logits, Trace& stages, Trace* inner = nullptr) {
+  Piece next(const Logits& logits, std::size_t row, Trace& stages, Trace* inner = nullptr) {
     const int index = static_cast<int>(answer_.ids.size());
     if (index == 0) stages.stage("sample");
-    const int id = choose(logits, index == 0 ? nullptr : inner);
+    const int id = choose(logits, row, index == 0 ? nullptr : inner);
     if (index == 0) stages.stage("send");
     const bool ends = std::find(speech_->eos.begin(), speech_->eos.end(), id) != speech_->eos.end();
     const bool full = index + 1 == room_;
@@ -112,11 +128,11 @@ class Generation {
   }
 
  private:
-  int choose(std::span<const float> logits, Trace* inner) {
+  int choose(const Logits& logits, std::size_t row, Trace* inner) {
     const Trace::Scope scope(inner, "sample");
-    const int id = sampler_.sample(logits);
+    const int id = logits.best.empty() ? sampler_.sample(logits.row(static_cast<int>(row))) : sampler_.sample(logits.best[row]);
     answer_.ids.push_back(id);
-    if (logprobs_) answer_.logprobs.push_back(token_logprobs(logits, speech_->vocabulary, id, *logprobs_));
+    if (logprobs_) answer_.logprobs.push_back(token_logprobs(logits.row(static_cast<int>(row)), speech_->vocabulary, id, *logprobs_));
     return id;
   }
 

@@ -39,20 +39,25 @@ class PrefixCache {
   // An empty sequence takes the longest known beginning of the ids, of whole blocks and without the last id, whose logits are needed.
   Place join(int sequence, const std::string& salt, std::span<const int> ids) {
     Place place{salt};
+    advance(place, sequence, ids);
+    return place;
+  }
+  // The same in the middle, for a sequence whose blocks are all full and known: perhaps others have gone on from there meanwhile.
+  void advance(Place& place, int sequence, std::span<const int> ids) {
+    if (table_->length(sequence) != place.blocks * BlockTable::block_tokens) return;
     std::vector<int> blocks;
-    const auto root = roots_.find(salt);
-    Children* children = root == roots_.end() ? nullptr : &root->second;
-    while (children && (blocks.size() + 1) * size < ids.size()) {
-      const auto found = children->find(tokens_of(ids, blocks.size()));
+    const auto root = roots_.find(place.salt);
+    Children* children = place.node ? &place.node->children : root == roots_.end() ? nullptr : &root->second;
+    for (; children && (static_cast<std::size_t>(place.blocks) + 1) * size < ids.size(); ++place.blocks) {
+      const auto found = children->find(tokens_of(ids, static_cast<std::size_t>(place.blocks)));
       if (found == children->end()) break;
       place.node = found->second.get();
       blocks.push_back(place.node->block);
       children = &place.node->children;
     }
-    place.blocks = static_cast<int>(blocks.size());
+    if (blocks.empty()) return;
     table_->share(sequence, blocks);
     touch(place.node);
-    return place;
   }
 
   // The sequence's full blocks, which hold these ids, become known. Where another has computed the same, that block takes the own one's place.

@@ -50,7 +50,8 @@ class Scheduler {
   // From any thread. Tokenizes on the caller's. Throws an Error where the request is impossible, and Refused where it comes at a bad time.
   Ticket submit(ScheduledRequest request) {
     check(request.request);
-    if (request.choices < 1) throw Error(std::to_string(request.choices) + " choices were asked, 1 is the least");
+    if (request.choices < 1 || request.choices > options_.waiting)
+      throw Error(std::to_string(request.choices) + " choices were asked, 1 to " + std::to_string(options_.waiting) + " are possible");
     {
       const std::lock_guard lock(mutex_);  // before the work of reading the prompt
       refuse_if_full(request.choices, 0);
@@ -133,7 +134,7 @@ class Scheduler {
       throw Refused(reason, sentence);
     };
     if (closed_) refuse(Refused::Reason::closed, "no further requests are taken");
-    if (waiting() > 0 && waiting() + choices > options_.waiting)
+    if (waiting() + choices > options_.waiting)
       refuse(Refused::Reason::queue_full, std::to_string(waiting()) + " requests wait already, and " + std::to_string(options_.waiting) + " may");
     const std::int64_t in_flight = stepper_->tokens_in_flight();
     if (options_.tokens_in_flight && in_flight > 0 && in_flight + tokens > *options_.tokens_in_flight)

@@ -34,8 +34,8 @@ struct Sequence {
   Ticket ticket = 0;
   int handle = -1;              // in the block table, while it runs
   PrefixCache::Place place{};
-  bool began = false;  // it was admitted once
-  bool reads = false;  // for its group
+  bool sent_back = false;  // it ran once and was computed in part: what the cache knows of it is no hit
+  bool reads = false;      // the prompt, for its group
   bool over = false;
 
   const RequestEvents& events() const { return group->events; }

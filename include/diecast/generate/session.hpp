@@ -175,8 +175,9 @@ class Session {
       drafted_ = draft_from(history, (std::min)(draft_, left - 1));
     }
     rows_.clear();
-    rows_.push_back({id, static_cast<int>(cached_.size()), sequence_, true});
-    for (const int drafted : drafted_) rows_.push_back({drafted, static_cast<int>(cached_.size() + rows_.size()), sequence_, true});
+    const Best best = turn.generation.needs(static_cast<int>(drafted_.size()));
+    rows_.push_back({id, static_cast<int>(cached_.size()), sequence_, true, best});
+    for (const int drafted : drafted_) rows_.push_back({drafted, static_cast<int>(cached_.size() + rows_.size()), sequence_, true, best});
     const Logits logits = context_->forward(rows_, turn.trace);
     cached_.push_back(id);
     return logits;
@@ -188,6 +189,7 @@ class Session {
     rows_.clear();
     for (const int id : ids) rows_.push_back({id, static_cast<int>(cached_.size() + rows_.size()), sequence_, false});
     rows_.back().logits = asks;
+    rows_.back().best = turn.generation.needs();
     const Logits logits = context_->forward(rows_, turn.trace);
     cached_.insert(cached_.end(), ids.begin(), ids.end());
     return logits;
@@ -234,7 +236,7 @@ const Piece* Session::next(Turn& turn) {
       turn.row = 0;
     }
   }
-  turn.piece = generation.next(turn.logits.row(static_cast<int>(turn.row)), turn.stages(), turn.trace);
+  turn.piece = generation.next(turn.logits, turn.row, turn.stages(), turn.trace);
   return &*turn.piece;
 }
 

@@ -104,13 +104,21 @@ class Stepper {
     parts_.clear();
     int left = options_.step_tokens;
     const auto add = [&](Sequence& s) {
-      const int count = (std::min)(pending(s), left);
-      if (count > 0) parts_.push_back({&s, table().length(s.handle), count});
+      const int first = table().length(s.handle);
+      int count = (std::min)(pending(s), left);
+      // A chunk ends with a block where that costs less than half of it: what others compute meanwhile can be taken over there.
+      const int whole = (first + count) / BlockTable::block_tokens * BlockTable::block_tokens - first;
+      if (count < pending(s) && 2 * whole >= count) count = whole;
+      if (count > 0) parts_.push_back({&s, first, count});
       left -= count;
     };
-    for (const bool decodes : {true, false})
-      for (const auto& s : running_)
-        if ((pending(*s) == 1) == decodes) add(*s);
+    for (const auto& s : running_)
+      if (pending(*s) == 1) add(*s);
+    for (const auto& s : running_) {
+      if (pending(*s) == 1) continue;
+      take_known(*s);
+      add(*s);
+    }
     make_room();
     while (left > 0) {
       Sequence* const joined = admit();
@@ -134,6 +142,7 @@ class Stepper {
       running_.pop_back();
       std::erase_if(parts_, [&](const Part& part) { return part.sequence == youngest.get(); });
       release(*youngest);
+      youngest->sent_back = true;
       ++counted_.preempted;
       if (!youngest->answers()) youngest->trace.stage("queue");
       put_in_order(waiting_, std::move(youngest));
@@ -165,11 +174,20 @@ class Stepper {
     s.group->reading = s.reads = true;
     for (const auto& other : waiting_)
       if (other->group == s.group && !other->answers()) other->trace.stage("prefill");
-    if (std::exchange(s.began, true)) return;
-    const int cached = table().length(s.handle);
-    s.generation.cached(cached);
+    if (s.sent_back) return;
     counted_.prompt_tokens += s.ids.size();
-    counted_.cached_tokens += static_cast<std::uint64_t>(cached);
+    count_known(s, table().length(s.handle));
+  }
+  // Of a prompt that is being read: what others have computed since it joined.
+  void take_known(Sequence& s) {
+    if (!prefixes_) return;
+    const int before = table().length(s.handle);
+    prefixes_->advance(s.place, s.handle, s.ids);
+    if (!s.sent_back) count_known(s, table().length(s.handle) - before);
+  }
+  void count_known(Sequence& s, int tokens) {
+    s.generation.cached(s.generation.answer().usage.cached_tokens + tokens);
+    counted_.cached_tokens += static_cast<std::uint64_t>(tokens);
   }
   void release(Sequence& s) {
     if (s.handle >= 0) table().remove(s.handle);
@@ -198,6 +216,7 @@ class Stepper {
       const Sequence& s = *part.sequence;
       for (int i = 0; i < part.count; ++i) rows_.push_back({s.ids[static_cast<std::size_t>(part.first + i)], part.first + i, s.handle, false});
       rows_.back().logits = part.asks();
+      rows_.back().best = s.generation.needs();
       if (!inner) inner = part.sequence->inner();
     }
     try {
@@ -210,17 +229,17 @@ class Stepper {
   }
   void give(std::span<const Part> parts, const Logits& logits, bool forks_allowed) {
     drop_cancelled();
-    int row = 0;
+    std::size_t row = 0;
     for (const Part& part : parts) {
       Sequence& s = *part.sequence;
       const bool over = s.over;
       if (!over && prefixes_) prefixes_->extend(s.place, s.handle, s.ids);
       if (!part.asks()) continue;
-      const auto of = logits.row(row++);
+      const std::size_t of = row++;
       if (over) continue;
       const std::vector<Sequence*> forks = s.reads ? forked(s, forks_allowed) : std::vector<Sequence*>();
-      choose(s, of);
-      for (Sequence* fork : forks) choose(*fork, of);
+      choose(s, logits, of);
+      for (Sequence* fork : forks) choose(*fork, logits, of);  // they need the same of the logits: nothing but the choice is theirs
     }
   }
   // The other choices of a request whose prompt was just read, as far as there is room; the rest joins from the queue.
@@ -236,7 +255,6 @@ class Stepper {
       }
       s->handle = context_->fork(original.handle);
       s->place = original.place;
-      s->began = true;
       s->generation.cached(original.generation.answer().usage.cached_tokens);  // each choice says what the request's prompt cost
       forks.push_back(s.get());
       put_in_order(running_, std::move(s));
@@ -244,9 +262,9 @@ class Stepper {
     std::erase(waiting_, nullptr);
     return forks;
   }
-  void choose(Sequence& s, std::span<const float> logits) {
+  void choose(Sequence& s, const Logits& logits, std::size_t row) {
     try {
-      const Piece piece = s.generation.next(logits, s.trace, s.inner());
+      const Piece piece = s.generation.next(logits, row, s.trace, s.inner());
       s.ids.push_back(piece.id);
       ++counted_.completion_tokens;
       if (piece.index == 0 && s.events().first) s.events().first(time_to_first_token(s.trace));
