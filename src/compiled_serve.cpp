@@ -1,5 +1,6 @@
 // diecast::compiled_serve: the server, so that who includes <diecast/serve/server.hpp> alone need not compile Boost.Beast.
-#include <diecast/serve.hpp>
+#include <diecast/compiled.hpp>  // what that says to be compiled elsewhere is not needed here, so it is not compiled
+#include <diecast/serve/listener.hpp>
 
 namespace diecast::serve {
 

@@ -12512,7 +12512,8 @@ class BlockTable {
   int append(int sequence) {
     Sequence& s = at(sequence);
     if (s.length == static_cast<int>(s.blocks.size()) * block_tokens) s.blocks.push_back(take());
-    else if (holders(s.blocks.back()) > 1) throw Error("block " + std::to_string(s.blocks.back()) + " is shared and cannot be written", Blame::program);
+    else if (holders(s.blocks.back()) > 1)
+      throw Error("block " + std::to_string(s.blocks.back()) + " is shared and cannot be written", Blame::program);
     return s.length++;
   }
 
@@ -13789,7 +13790,8 @@ class Generation {
     answer_.usage.completion_tokens = static_cast<int>(answer_.ids.size());
     stages.end_stage();
     answer_.timing = time_to_first_token(stages);
-    if (answer_.ids.size() > 1) answer_.timing.decode_per_token_ns = static_cast<double>(last_token_ - first_token_) / static_cast<double>(answer_.ids.size() - 1);
+    if (answer_.ids.size() > 1)
+      answer_.timing.decode_per_token_ns = static_cast<double>(last_token_ - first_token_) / static_cast<double>(answer_.ids.size() - 1);
     return std::move(answer_);
   }
 
@@ -13841,13 +13843,13 @@ struct RequestEvents {
 };
 
 struct ScheduledRequest {
-  Request request;
+  Request request{};
   RequestEvents events{};
   int choices = 1;  // answers to this prompt: they share its prefill. They are numbered from request.choice on
   std::optional<Trace::clock::time_point> deadline{};  // then the answer ends, however far it is, with finish reason `deadline`
   std::string salt{};     // only requests of equal salt share cached prefixes
-  Trace trace{};          // begins with the request's arrival, perhaps with a stage `template`; goes on with [tokenize,] queue, prefill, sample, send, decode
-  bool inner_spans = false;  // also what the backend does in its steps, the company's part included
+  Trace trace{};  // begins with the request's arrival, perhaps with a stage `template`; goes on with [tokenize,] queue, prefill, sample, send, decode
+  bool inner_spans = false;  // also what the backend does in its steps, the company's part included; in each step for the first that asks
 };
 
 // Known from submit on; cancels.
@@ -14084,18 +14086,9 @@ class Stepper {
     }
   }
 
-  // Whether anything is left to do.
-  bool step() {
-    drop_cancelled();
-    drop_late();
-    forget_over();
-    plan();
-    waiting_now_ = static_cast<int>(waiting_.size());
-    forward();
-    forget_over();
-    waiting_now_ = static_cast<int>(waiting_.size());
-    return !waiting_.empty() || !running_.empty();
-  }
+  // Whether anything is left to do. A template for <diecast/compiled.hpp>, as in chat/chat_template.hpp.
+  template <class = void>
+  bool step();
 
   void end_all(FinishReason reason) {
     end_where([](const Sequence&) { return true; }, reason);
@@ -14249,7 +14242,8 @@ class Stepper {
     for (const Part& part : parts_) {
       if (part.sequence->over) continue;
       const std::span one(&part, 1);
-      if (const auto logits = parts_.size() > 1 ? tried(one, error) : std::nullopt) give(one, *logits, false);  // forks could take the room that is planned for others
+      // No forks: they could take the room that is planned for others.
+      if (const auto logits = parts_.size() > 1 ? tried(one, error) : std::nullopt) give(one, *logits, false);
       else fail(*part.sequence, *error);
     }
   }
@@ -14292,8 +14286,8 @@ class Stepper {
     std::vector<Sequence*> forks;
     for (auto& s : waiting_) {
       if (s->over || s->group != original.group || s->answers()) continue;
-      const bool room = allowed && static_cast<int>(running_.size()) < options_.running && context_->block_bytes() > 0 && (table().free_blocks() > 0 || evict());
-      if (!room) {
+      const bool may = allowed && static_cast<int>(running_.size()) < options_.running && context_->block_bytes() > 0;
+      if (!may || (table().free_blocks() == 0 && !evict())) {
         s->trace.stage("queue");
         continue;
       }
@@ -14367,6 +14361,19 @@ class Stepper {
   std::atomic<int> waiting_now_ = 0;
   std::atomic<std::int64_t> tokens_in_flight_ = 0;
 };
+
+template <class>
+bool Stepper::step() {
+  drop_cancelled();
+  drop_late();
+  forget_over();
+  plan();
+  waiting_now_ = static_cast<int>(waiting_.size());
+  forward();
+  forget_over();
+  waiting_now_ = static_cast<int>(waiting_.size());
+  return !waiting_.empty() || !running_.empty();
+}
 
 }  // namespace diecast::detail
 
@@ -14509,7 +14516,8 @@ class Scheduler {
     detail::Sequences made;
     for (int i = 0; i < asked.choices; ++i, ++asked.request.choice) {
       Generation generation(speech_, asked.request, prompt, context_tokens_);
-      made.push_back(std::make_unique<detail::Sequence>(detail::Sequence{group, std::move(generation), asked.trace, asked.deadline, asked.inner_spans, prompt}));
+      detail::Sequence sequence{group, std::move(generation), asked.trace, asked.deadline, asked.inner_spans, prompt};
+      made.push_back(std::make_unique<detail::Sequence>(std::move(sequence)));
     }
     return made;
   }
@@ -14770,7 +14778,8 @@ class WholeFile {
 }  // namespace detail
 
 // ids: those of the sequence's positions, from the first on; further positions are not saved.
-inline void save_sequence(const std::string& path, std::string_view identity, const Context& context, const BlockTable& table, int sequence, const std::vector<int>& ids) {
+inline void save_sequence(const std::string& path, std::string_view identity, Context& context, int sequence, const std::vector<int>& ids) {
+  const BlockTable& table = context.table();
   if (context.block_bytes() == 0) throw Error("this backend cannot save a sequence");
   if (ids.size() > static_cast<std::size_t>(table.length(sequence)))
     throw Error(std::to_string(ids.size()) + " ids are to be saved of a sequence of " + std::to_string(table.length(sequence)), Blame::program);
@@ -14799,18 +14808,21 @@ inline void save_sequence(const std::string& path, std::string_view identity, co
 }
 
 // Into an empty sequence; returns its ids. When it throws, the sequence may hold a part of them.
-inline std::vector<int> load_sequence(const std::string& path, std::string_view identity, const Spec& spec, Context& context, int sequence, int most_tokens) {
+inline std::vector<int> load_sequence(const std::string& path, std::string_view identity, const Spec& spec, Context& context, int sequence,
+                                      int most_tokens) {
   const auto mapping = Mapping::open(path);
   const std::span<const std::byte> all = mapping->bytes();
   const std::string_view magic = detail::sequence_magic;
   std::uint64_t sum = 0;
-  if (all.size() < magic.size() + sizeof sum || std::memcmp(all.data(), magic.data(), magic.size()) != 0) throw Error(path + " holds no saved sequence");
+  if (all.size() < magic.size() + sizeof sum || std::memcmp(all.data(), magic.data(), magic.size()) != 0)
+    throw Error(path + " holds no saved sequence");
   const auto body = all.first(all.size() - sizeof sum);
   BinaryReader reader(body.subspan(magic.size()), path);
 
   const auto of = reader.get<std::string>(), layout = reader.get<std::string>();
   if (of != identity) reader.fail("the sequence was saved by the engine " + in_quotes(of) + ", this one is " + in_quotes(identity));
-  if (layout != context.block_layout()) reader.fail("the sequence was saved with the cache " + in_quotes(layout) + ", this one has " + in_quotes(context.block_layout()));
+  if (layout != context.block_layout())
+    reader.fail("the sequence was saved with the cache " + in_quotes(layout) + ", this one has " + in_quotes(context.block_layout()));
   const auto block_bytes = reader.get<std::uint64_t>();
   if (block_bytes != context.block_bytes() || block_bytes == 0)
     reader.fail("the sequence has " + std::to_string(block_bytes) + " bytes a block, this cache " + std::to_string(context.block_bytes()));
@@ -14821,7 +14833,8 @@ inline std::vector<int> load_sequence(const std::string& path, std::string_view 
   if (outside != ids.end()) reader.fail("token id " + std::to_string(*outside) + " is outside the vocabulary of " + std::to_string(spec.vocab));
   const std::size_t blocks = ids.size() / BlockTable::block_tokens;
   if (reader.left() != blocks * block_bytes)
-    reader.fail(std::to_string(blocks) + " blocks of " + std::to_string(block_bytes) + " bytes are announced, " + std::to_string(reader.left()) + " bytes are left");
+    reader.fail(std::to_string(blocks) + " blocks of " + std::to_string(block_bytes) + " bytes are announced, " + std::to_string(reader.left()) +
+                " bytes are left");
   detail::Checksum checksum;
   // The same pieces as they were written, for the last word of each may be short.
   const std::size_t blocks_at = body.size() - reader.left();
@@ -14867,8 +14880,10 @@ class Session {
   using Render = std::function<PromptText(std::span<const Message>)>;  // step 1
 
   // eos: every id that ends an answer, of all sources; the tokenizer's own joins them.
-  Session(std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer, std::vector<int> eos, SessionOptions options = {}, Render render = {})
-      : backend_(std::move(backend)), speech_(std::move(tokenizer), std::move(eos), backend_->spec().vocab), chunk_(options.chunk), draft_(options.draft), render_(std::move(render)) {
+  Session(std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer, std::vector<int> eos, SessionOptions options = {},
+          Render render = {})
+      : backend_(std::move(backend)), speech_(std::move(tokenizer), std::move(eos), backend_->spec().vocab), chunk_(options.chunk), draft_(options.draft),
+        render_(std::move(render)) {
     const int most = backend_->spec().context;
     context_tokens_ = options.context.value_or(most);
     if (context_tokens_ < 1 || context_tokens_ > most)
@@ -14914,7 +14929,7 @@ class Session {
   }
 
   // What the cache holds, for another process to go on with (sequence_file.hpp). `identity` is the engine's: no other one may load it.
-  void save(const std::string& path, std::string_view identity) const { save_sequence(path, identity, *context_, context_->table(), sequence_, cached_); }
+  void save(const std::string& path, std::string_view identity) const { save_sequence(path, identity, *context_, sequence_, cached_); }
   void load(const std::string& path, std::string_view identity) {
     reset();
     try {
@@ -15199,7 +15214,9 @@ class Conversation {
  public:
   explicit Conversation(const Engine& engine, ConversationOptions options = {})
       : session_(engine.session(options.session)), system_(std::move(options.system)),
-        request_{.prompt = {}, .sampling = resolve(options.sampling, engine.model().generation), .max_tokens = resolve_max_tokens(options.max_tokens, engine.model().generation),
+        request_{.prompt = {},
+                 .sampling = resolve(options.sampling, engine.model().generation),
+                 .max_tokens = resolve_max_tokens(options.max_tokens, engine.model().generation),
                  .stop = std::move(options.stop), .logprobs = options.logprobs} {
     if (!engine.has_template()) throw Error(engine.model().name + " has no chat template: it is a base model, which continues plain text");
     restart();
@@ -15214,7 +15231,8 @@ class Conversation {
     messages_.push_back({"user", std::move(text)});
     try {
       current_.emplace(session_.generate(messages_, request_, std::move(cancel), trace));
-      if (current_->room() == 0) throw PromptTooLong(static_cast<std::size_t>(session_.context_tokens()), session_.context_tokens());  // it fits, its answer does not
+      const int context = session_.context_tokens();
+      if (current_->room() == 0) throw PromptTooLong(static_cast<std::size_t>(context), context);  // it fits, its answer does not
     } catch (...) {
       current_.reset();
       messages_.pop_back();

@@ -865,7 +865,9 @@ std::unique_ptr<Serving> open_server(std::shared_ptr<const Engine> engine, Rende
 
 class Server {
  public:
-  // Listens from now on, answers once it runs. Throws where the address cannot be had.
+  // Listens from now on, answers once it runs. Throws where the address cannot be had. (A template, so that only who calls it compiles the template
+  // language.)
+  template <class = void>
   explicit Server(std::shared_ptr<const Engine> engine, ServerOptions options = {})
       : Server(std::move(engine), std::move(options), [](const Engine& of, const std::vector<Message>& messages) { return of.prompt(messages); }) {}
   Server(std::shared_ptr<const Engine> engine, ServerOptions options, Render render) : serving_(detail::open_server(std::move(engine), std::move(render), std::move(options))) {}

@@ -65,7 +65,10 @@ def main():
         return 77
 
     with Served(options.engine, "--model", options.model, "--quiet") as server:
-        page = Text(chromium(program, server.url + "/#ask", "--dump-dom"))
+        for _ in range(10):  # Chromium's virtual time does not wait for a stream: on a busy machine the picture may be taken too early
+            page = Text(chromium(program, server.url + "/#ask", "--dump-dom"))
+            if page.text["status"] == "Done.":
+                break
         for name in ("status", "answer", "answer-note", "stages", "tokens-note", "blocks-note", "cache-note", "chosen", "kept"):
             print(f"{name}: {page.text[name][:200]!r}")
         assert page.text["status"] == "Done.", page.text["status"]

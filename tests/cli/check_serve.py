@@ -133,6 +133,7 @@ class Client(unittest.TestCase):
                 self.assertEqual(text, alone[i % 6])
 
     def test_z_idle_costs_nothing_and_the_numbers_are_there(self):
+        self.ask(max_tokens=2)
         time.sleep(0.3)
         before = self.server.cpu_seconds()
         time.sleep(1)
@@ -163,7 +164,7 @@ class Process(unittest.TestCase):
 
     def test_sigterm_finishes_what_runs(self):
         with Served(options.engine, "--model", options.model) as server:
-            events = iter(self.stream(server))
+            events = iter(self.stream(server, tokens=40))
             first = next(events)
             server.process.send_signal(signal.SIGTERM)
             time.sleep(0.05)

@@ -59,12 +59,13 @@ TEST_CASE("W2: what one client does changes nothing for its neighbour") {
 
 TEST_CASE("A client that does not read holds little memory, then loses its answer") {
   serve::ServerOptions options;
-  options.unsent_bytes = 20000;
+  options.unsent_bytes = 100000;
   options.write_time = std::chrono::milliseconds(20000);
   options.scheduler.cache_tokens = 200000;
   Hosted hosted(endless(), options, 200000);
   hosted.model->rule = [](std::span<const int>) { return scripted::one_hot(toy_vocab, id_of("a")); };
   Client lazy(hosted.port());
+  hosted.model->before_forward = [] { std::this_thread::sleep_for(std::chrono::microseconds(50)); };  // not faster than any server could be
   lazy.small_window();
   lazy.send(asks({{"stream", true}, {"max_tokens", 150000}, {"logprobs", true}, {"top_logprobs", 20}}));
   lazy.until("data: ");

@@ -144,10 +144,11 @@ std::shared_ptr<const Backend> make_backend(const CommonOptions& options, Opened
   return std::make_shared<Reference<float>>(spec, opened.model.weights, thread_count(options));
 }
 
-Engine load(const Compiled& compiled, const CommonOptions& options) {
-  Opened opened = open_checked(compiled, options);
+Engine load(const Compiled& compiled, const CommonOptions& options) { return load(compiled, options, open_checked(compiled, options)); }
+
+Engine load(const Compiled& compiled, const CommonOptions& options, Opened&& opened, std::optional<int> cache_tokens) {
   auto tokenizer = make_any_tokenizer(opened.model.tokenizer);
-  auto backend = make_backend(options, opened);
+  auto backend = make_backend(options, opened, cache_tokens);
   return Engine(std::move(opened.model), std::move(backend), std::move(tokenizer), compiled.parsed_template);
 }
 

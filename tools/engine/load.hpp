@@ -47,6 +47,7 @@ int thread_count(const CommonOptions&);
 std::shared_ptr<const Backend> make_backend(const CommonOptions&, Opened&, std::optional<int> cache_tokens = {});
 
 Engine load(const Compiled&, const CommonOptions&);
+Engine load(const Compiled&, const CommonOptions&, Opened&&, std::optional<int> cache_tokens = {});
 
 // The file's tokenizer and template without anything to run.
 Engine load_without_backend(const Compiled&, const CommonOptions&);

@@ -2,15 +2,16 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include <fmt/core.h>
 
 #include <diecast/serve/server.hpp>
-#include <diecast/tokens/sentencepiece.hpp>
 
 #include "load.hpp"
 #include "text.hpp"
@@ -58,9 +59,7 @@ int serve(const Compiled& compiled, const CommonOptions& common, const ServeOpti
                               .waiting = options.waiting};
   if (opened.identity.whole.empty()) opened.identity = identity_of(opened.model);  // of a model file: reads every weight once
   server_options.fingerprint = opened.identity.whole;
-  auto tokenizer = make_any_tokenizer(opened.model.tokenizer);
-  auto backend = make_backend(common, opened, server_options.scheduler.cache_tokens);
-  auto engine = std::make_shared<const Engine>(std::move(opened.model), std::move(backend), std::move(tokenizer), compiled.parsed_template);
+  auto engine = std::make_shared<const Engine>(load(compiled, common, std::move(opened), server_options.scheduler.cache_tokens));
   waiting.reset();
 
   allow_connections(options.connections);
