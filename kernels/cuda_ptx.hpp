@@ -54,48 +54,48 @@ __device__ inline void named_arrive(int id, int threads) { asm volatile("bar.arr
 
 __device__ inline std::uint32_t load_acquire(const std::uint32_t* from) {
   std::uint32_t value;
-  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
   return value;
 }
 __device__ inline std::uint32_t load_relaxed(const std::uint32_t* from) {
   std::uint32_t value;
-  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
   return value;
 }
 __device__ inline void store_release(std::uint32_t* to, std::uint32_t value) {
-  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+  asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
 __device__ inline void store_relaxed(std::uint32_t* to, std::uint32_t value) {
-  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+  asm volatile("st.relaxed.gpu.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
 
 // `order` is a constant at every call, so one branch is left of each.
 __device__ inline std::uint32_t atomic_add(std::uint32_t* to, std::uint32_t value, Order order) {
   std::uint32_t before;
-  if (order == Order::relaxed) asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
-  if (order == Order::acquire) asm volatile("atom.acquire.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
-  if (order == Order::release) asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
-  if (order == Order::acquire_release) asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
+  if (order == Order::relaxed) asm volatile("atom.relaxed.gpu.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
+  if (order == Order::acquire) asm volatile("atom.acquire.gpu.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
+  if (order == Order::release) asm volatile("atom.release.gpu.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
+  if (order == Order::acquire_release) asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
   return before;
 }
 __device__ inline std::uint32_t atomic_exchange(std::uint32_t* to, std::uint32_t value, Order order) {
   std::uint32_t before;
-  if (order == Order::relaxed) asm volatile("atom.relaxed.gpu.global.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
-  if (order == Order::acquire) asm volatile("atom.acquire.gpu.global.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
-  if (order == Order::release) asm volatile("atom.release.gpu.global.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
-  if (order == Order::acquire_release) asm volatile("atom.acq_rel.gpu.global.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
+  if (order == Order::relaxed) asm volatile("atom.relaxed.gpu.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
+  if (order == Order::acquire) asm volatile("atom.acquire.gpu.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
+  if (order == Order::release) asm volatile("atom.release.gpu.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
+  if (order == Order::acquire_release) asm volatile("atom.acq_rel.gpu.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
   return before;
 }
 __device__ inline std::uint32_t atomic_compare_exchange(std::uint32_t* to, std::uint32_t expected, std::uint32_t wanted, Order order) {
   std::uint32_t before;
   if (order == Order::relaxed)
-    asm volatile("atom.relaxed.gpu.global.cas.b32 %0, [%1], %2, %3;" : "=r"(before) : "l"(to), "r"(expected), "r"(wanted) : "memory");
+    asm volatile("atom.relaxed.gpu.cas.b32 %0, [%1], %2, %3;" : "=r"(before) : "l"(to), "r"(expected), "r"(wanted) : "memory");
   if (order == Order::acquire)
-    asm volatile("atom.acquire.gpu.global.cas.b32 %0, [%1], %2, %3;" : "=r"(before) : "l"(to), "r"(expected), "r"(wanted) : "memory");
+    asm volatile("atom.acquire.gpu.cas.b32 %0, [%1], %2, %3;" : "=r"(before) : "l"(to), "r"(expected), "r"(wanted) : "memory");
   if (order == Order::release)
-    asm volatile("atom.release.gpu.global.cas.b32 %0, [%1], %2, %3;" : "=r"(before) : "l"(to), "r"(expected), "r"(wanted) : "memory");
+    asm volatile("atom.release.gpu.cas.b32 %0, [%1], %2, %3;" : "=r"(before) : "l"(to), "r"(expected), "r"(wanted) : "memory");
   if (order == Order::acquire_release)
-    asm volatile("atom.acq_rel.gpu.global.cas.b32 %0, [%1], %2, %3;" : "=r"(before) : "l"(to), "r"(expected), "r"(wanted) : "memory");
+    asm volatile("atom.acq_rel.gpu.cas.b32 %0, [%1], %2, %3;" : "=r"(before) : "l"(to), "r"(expected), "r"(wanted) : "memory");
   return before;
 }
 
