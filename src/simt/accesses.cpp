@@ -137,6 +137,15 @@ std::uint64_t Machine::update(LaneState& lane, Update what, const void* base, st
   check_race(lane, where, bytes, Touch::atomic, at);
   if (what != Update::load && what != Update::store) ++counters_.atomics;
 
+  // A loop that polls a flag must not keep those from running whom it waits for: it rests until somebody changes a flag.
+  if (what == Update::load && ++lane.polls > 64) {
+    lane.polls = 0;
+    lane.place = at;
+    lane.flag = where.address;
+    polling_.push_back(&lane);
+    suspend(lane, Status::polling);
+  }
+
   std::byte* place = memory_.bytes(where.address);
   std::uint64_t before = 0;
   std::memcpy(&before, place, bytes);  // the machine is little endian, as every one with CUDA
@@ -168,6 +177,8 @@ std::uint64_t Machine::update(LaneState& lane, Update what, const void* base, st
   if (what != Update::load) {
     std::memcpy(place, &after, bytes);
     std::fill_n(state, bytes, State::written);
+    for (LaneState* other : polling_) wake(*other);
+    polling_.clear();
     for (std::size_t i = 0; i < waiting_.size();) {
       LaneState& other = *waiting_[i];
       if (other.flag == where.address && static_cast<std::int32_t>(static_cast<std::uint32_t>(after) - other.target) >= 0) {

@@ -95,6 +95,7 @@ void Machine::start(BlockState& block, int number) {
     lane.meeting = nullptr;
     lane.copies.clear();
     lane.group = 0;
+    lane.polls = 0;
     lane.fiber.start(stacks.bottom(lane.index), stacks.bytes(), &Machine::lane_main, &lane);
     wake(lane);
   }
@@ -219,6 +220,11 @@ LaneState& state(Lane& lane) { return static_cast<LaneState&>(lane); }
 
 std::byte* Lane::access(const void* base, std::int64_t index, std::size_t unit, std::size_t bytes, Access how, const Place& at) {
   return state(*this).machine->access(state(*this), base, index, unit, bytes, how, at);
+}
+void Lane::check_extent(std::int64_t index, std::int64_t extent, const Place& at) {
+  if (index < 0 || index >= extent)
+    state(*this).machine->fail(state(*this), FaultKind::out_of_bounds, at,
+                               "takes element " + std::to_string(index) + " of an array of " + std::to_string(extent));
 }
 void Lane::prefetch(const void* base, std::int64_t index, std::size_t unit, const Place& at) {
   state(*this).machine->prefetch(state(*this), base, index, unit, at);

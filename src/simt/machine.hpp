@@ -21,7 +21,7 @@
 
 namespace diecast::simt {
 
-enum class Status : unsigned char { ready, meeting, barrier, named_barrier, flag, left };
+enum class Status : unsigned char { ready, meeting, barrier, named_barrier, flag, polling, left };
 
 struct Copy {  // asynchronous, on its way
   Address to, from;
@@ -46,6 +46,7 @@ struct LaneState : Lane {
   Place place;
   Address flag = 0;
   std::uint32_t target = 0;
+  int polls = 0;  // loads of flags since it last was stopped for polling
 
   std::vector<Copy> copies;  // oldest first
   std::uint64_t group = 0;   // of the next commit
@@ -113,7 +114,7 @@ class Machine {
   void leave(LaneState&);
 
   // Reports (reports.cpp).
-  std::string where(const LaneState&, const Place&) const;
+  std::string where(const LaneState&) const;
   std::string element(const Region&, Address) const;
   [[noreturn]] void stuck();
   [[noreturn]] void fail_race(LaneState&, const Region&, Address, Touch, const Place&, const Record&);
@@ -152,6 +153,7 @@ class Machine {
   Records records_;                   // of global memory
   std::unordered_map<Address, OthersPtr> flags_;  // what whoever acquires there learns
   std::vector<LaneState*> waiting_;               // for flags
+  std::vector<LaneState*> polling_;               // in loops of their own
   std::optional<Fault> fault_;
   std::exception_ptr exception_;
   Counters counters_;

@@ -46,9 +46,8 @@ const char* verb(Touch touch) {
 
 }  // namespace
 
-std::string Machine::where(const LaneState& lane, const Place& at) const {
+std::string Machine::where(const LaneState& lane) const {
   return "kernel " + name_of(*kernel_.type) + ", block " + std::to_string(lane.block) + ", thread " + std::to_string(lane.thread);
-  static_cast<void>(at);
 }
 
 std::string Machine::element(const Region& region, Address address) const {
@@ -58,7 +57,7 @@ std::string Machine::element(const Region& region, Address address) const {
 }
 
 void Machine::fail(LaneState& lane, FaultKind kind, const Place& at, const std::string& what) {
-  fault_.emplace(kind, where(lane, at) + ": " + what + " at " + short_place(at));
+  fault_.emplace(kind, where(lane) + ": " + what + " at " + short_place(at));
   lane.fiber.leave_for_good();
 }
 
@@ -86,8 +85,6 @@ void Machine::segment_violation(LaneState* lane, Address address) {
 void Machine::stuck() {
   std::map<std::string, std::map<int, std::vector<int>>> waiting;  // what for -> block -> threads
   bool meets = false, at_barrier = false;
-  const LaneState* first = nullptr;
-  const Place* place = nullptr;
   for (const auto& block : blocks_)
     for (int thread = 0; thread < kernel_.threads; ++thread) {
       const LaneState& lane = block->lanes[thread];
@@ -106,15 +103,12 @@ void Machine::stuck() {
             what += std::to_string(now) + ")";
           }
           break;
+        case Status::polling: what = "poll " + element(*memory_.find(lane.flag), lane.flag) + " in vain at " + short_place(lane.place); break;
         case Status::left: what = "have left the kernel"; break;
         case Status::ready: break;
       }
       meets = meets || lane.status == Status::meeting;
       at_barrier = at_barrier || lane.status == Status::barrier;
-      if (first == nullptr && lane.status != Status::left) {
-        first = &lane;
-        place = &lane.place;
-      }
       waiting[what][lane.block].push_back(thread);
     }
   std::string sentence = "kernel " + name_of(*kernel_.type) + ": nobody can go on:";
@@ -130,7 +124,6 @@ void Machine::stuck() {
   }
   sentence.pop_back();
   if (!kernel_.cooperative && block_count_ > 1) sentence += ". Blocks of this kernel run one after another, since the operation does not say cooperative = true";
-  static_cast<void>(place);
   throw Fault(meets ? FaultKind::divergent : at_barrier ? FaultKind::barrier_not_reached : FaultKind::deadlock, sentence);
 }
 

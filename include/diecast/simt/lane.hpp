@@ -27,6 +27,7 @@ class Lane {
 
   // Checks the access of `bytes` at base[index], where base counts units of `unit` bytes, and says where these bytes are on the host.
   std::byte* access(const void* base, std::int64_t index, std::size_t unit, std::size_t bytes, Access, const Place&);
+  void check_extent(std::int64_t index, std::int64_t extent, const Place&);  // of an array whose size the type says
   void prefetch(const void* base, std::int64_t index, std::size_t unit, const Place&);
 
   void copy_async(void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t bytes, bool valid, const Place&);
