@@ -65,7 +65,7 @@ std::byte* Machine::access(LaneState& lane, const void* base, std::int64_t index
     for (std::size_t i = 0; i < bytes; ++i) {
       if (state[i] == State::in_flight)
         fail(lane, FaultKind::in_flight, at, "loads " + element(region, where.address) + " while an asynchronous copy still writes there: a wait is missing");
-      if (state[i] == State::unwritten) fail(lane, FaultKind::unwritten, at, "loads " + element(region, where.address + i) + ", which nobody has written");
+      if (state[i] == State::unwritten) fail(lane, FaultKind::unwritten, at, "loads " + element(region, where.address + i) + ", which nobody has written yet");
     }
     if (how == Access::load_constant) {
       if (region.shared) fail(lane, FaultKind::wrong_argument, at, "reads shared memory as if it were constant");
@@ -133,7 +133,7 @@ std::uint64_t Machine::update(LaneState& lane, Update what, const void* base, st
     region.stored = launch_;
   }
   if (what != Update::store && std::any_of(state, state + bytes, [](State one) { return one != State::written; }))
-    fail(lane, FaultKind::unwritten, at, "takes the value of " + element(region, where.address) + ", which nobody has written");
+    fail(lane, FaultKind::unwritten, at, "takes the value of " + element(region, where.address) + ", which nobody has written yet");
   check_race(lane, where, bytes, Touch::atomic, at);
   if (what != Update::load && what != Update::store) ++counters_.atomics;
 

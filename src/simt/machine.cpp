@@ -77,8 +77,7 @@ Counters Machine::run() {
 void Machine::start(BlockState& block, int number) {
   block.number = number;
   block.left = block.at_barrier = 0;
-  block.meeting.assign(static_cast<std::size_t>(warps_), 0);
-  block.gone.assign(static_cast<std::size_t>(warps_), 0);
+  block.warps.assign(static_cast<std::size_t>(warps_), {});
   block.named = {};
   block.records.clear();
   block.stamp = ++memory_.stamps;
@@ -190,11 +189,11 @@ void Machine::leave(LaneState& lane) {
     fail(lane, FaultKind::copy_not_awaited, lane.copies.front().place,
          "ends before " + std::to_string(lane.copies.size()) + " of its asynchronous copies were waited for; the first was started");
   BlockState& block = block_of(lane);
-  const auto warp = static_cast<std::size_t>(lane.thread / 32);
-  block.gone[warp] |= 1u << lane.thread % 32;
+  WarpState& warp = block.warps[static_cast<std::size_t>(lane.thread / 32)];
+  warp.gone |= 1u << lane.thread % 32;
   ++block.left;
   --alive_;
-  for (std::uint32_t left = block.meeting[warp]; left != 0; left &= left - 1) {
+  for (std::uint32_t left = warp.waiting; left != 0; left &= left - 1) {
     LaneState& other = lane_of_warp(lane, __builtin_ctz(left));
     if ((other.mask >> lane.thread % 32 & 1u) != 0)
       fail(other, FaultKind::divergent, other.place,
@@ -205,7 +204,7 @@ void Machine::leave(LaneState& lane) {
       if (LaneState& other = block.lanes[thread]; other.status == Status::barrier)
         fail(other, FaultKind::barrier_not_reached, other.place,
              "waits at a barrier which thread " + std::to_string(lane.thread) + " never reaches, since it has left the kernel; the barrier is");
-  if (block.meeting[warp] == 0 && block.gone[warp] == kernels::all_lanes) flush_requests(block, lane.thread / 32);
+  if (warp.gone == kernels::all_lanes) flush_requests(block, lane.thread / 32);
   suspend(lane, Status::left);
 }
 

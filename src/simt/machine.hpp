@@ -60,14 +60,20 @@ struct NamedBarrier {
   Gathering gathering;
 };
 
+struct WarpState {
+  std::uint32_t waiting = 0;  // lanes in a meeting that is not complete
+  std::uint32_t gone = 0;     // lanes that left the kernel
+  bool one_meeting = true;    // all that wait are in the same one, that of `first`
+  int first = 0;
+};
+
 struct BlockState {
   int number = 0;
   int slot = 0;
   LaneState* lanes = nullptr;
   int left = 0;  // the kernel
   int at_barrier = 0;
-  std::vector<std::uint32_t> meeting;  // of each warp: lanes that wait in a meeting
-  std::vector<std::uint32_t> gone;     // of each warp: lanes that left
+  std::vector<WarpState> warps;
   std::array<NamedBarrier, 16> named;
   Records records;  // of shared memory
   std::uint32_t stamp = 0;
