@@ -75,7 +75,7 @@ std::byte* Machine::access(LaneState& lane, const void* base, std::int64_t index
     }
   }
   check_race(lane, where, bytes, stores ? Touch::write : Touch::read, at);
-  if (options_.count) lane.requests.push_back({where.address, region.shared ? nullptr : &region, at, static_cast<std::uint8_t>(bytes), stores});
+  if (options_.count) lane.requests.push_back({where.address, region.shared ? nullptr : &region, at, static_cast<std::uint8_t>(bytes), stores, false});
   return memory_.bytes(where.address);
 }
 
@@ -100,9 +100,8 @@ void Machine::copy_async(LaneState& lane, void* to, std::int64_t index, const vo
     state[i] = State::in_flight;
   }
   check_race(lane, goal, bytes, Touch::write, at);
-  if (options_.count) lane.requests.push_back({goal.address, nullptr, at, static_cast<std::uint8_t>(bytes), true});
+  if (options_.count) lane.requests.push_back({goal.address, nullptr, at, static_cast<std::uint8_t>(bytes), true, true});
   lane.copies.push_back(copy);
-  if (lane.thread % 32 == 0) ++counters_.copies;
 }
 
 // As late as they may: here, and not when they were started.

@@ -205,6 +205,7 @@ void Machine::leave(LaneState& lane) {
         fail(other, FaultKind::barrier_not_reached, other.place,
              "waits at a barrier which thread " + std::to_string(lane.thread) + " never reaches, since it has left the kernel; the barrier is");
   if (warp.gone == kernels::all_lanes) flush_requests(block, lane.thread / 32);
+  counters_.dots += lane.take_dots();
   suspend(lane, Status::left);
 }
 

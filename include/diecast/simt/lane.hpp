@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
+#include <utility>
 
 #include <diecast/kernels/context.hpp>
 
@@ -43,12 +44,16 @@ class Lane {
   std::uint64_t update(Update, const void* base, std::int64_t index, std::size_t bytes, std::uint64_t value, std::uint64_t expected,
                        kernels::Order, const Place&);
   void wait_at_least(const std::uint32_t* flag, std::int64_t index, std::uint32_t target, const Place&);
-  void count_dot() { ++dots; }
+  void count_dot() { ++dots_; }
 
  protected:
+  friend class Machine;
   Lane() = default;
   ~Lane() = default;
-  std::uint64_t dots = 0;
+  std::uint64_t take_dots() { return std::exchange(dots_, 0); }
+
+ private:
+  std::uint64_t dots_ = 0;
 };
 
 }  // namespace diecast::simt
