@@ -107,6 +107,7 @@ void Machine::lane_main(void* argument) {
   try {
     machine.kernel_.run(lane, machine.params_, reinterpret_cast<void*>(machine.block_of(lane).shared));
     machine.leave(lane);
+  } catch (const Stop&) {
   } catch (...) {
     machine.exception_ = std::current_exception();
   }

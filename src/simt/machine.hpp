@@ -23,6 +23,8 @@ namespace diecast::simt {
 
 enum class Status : unsigned char { ready, meeting, barrier, named_barrier, flag, polling, left };
 
+struct Stop {};  // thrown through a lane that has failed
+
 struct Copy {  // asynchronous, on its way
   Address to, from;
   std::size_t bytes;
@@ -98,7 +100,7 @@ class Machine {
                        kernels::Order, const Place&);
   void wait_at_least(LaneState&, const void* base, std::int64_t index, std::uint32_t target, const Place&);
 
-  [[noreturn]] void fail(LaneState&, FaultKind, const Place&, const std::string& what);
+  [[noreturn]] void fail(LaneState&, FaultKind, const Place&, const std::string& what);  // throws Stop through the kernel
   static void segment_violation(LaneState*, Address);  // entered in place of the instruction that dereferenced
 
  private:
@@ -120,6 +122,8 @@ class Machine {
   void leave(LaneState&);
 
   // Reports (reports.cpp).
+  void blame(LaneState&, FaultKind, const Place&, const std::string& what);
+  void blame_violation(LaneState&, Address);
   std::string where(const LaneState&) const;
   std::string element(const Region&, Address) const;
   [[noreturn]] void stuck();

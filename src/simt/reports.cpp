@@ -56,9 +56,13 @@ std::string Machine::element(const Region& region, Address address) const {
   return region.name + "[" + std::to_string(offset / region.element) + "]";
 }
 
-void Machine::fail(LaneState& lane, FaultKind kind, const Place& at, const std::string& what) {
+void Machine::blame(LaneState& lane, FaultKind kind, const Place& at, const std::string& what) {
   fault_.emplace(kind, where(lane) + ": " + what + " at " + short_place(at));
-  lane.fiber.leave_for_good();
+}
+
+void Machine::fail(LaneState& lane, FaultKind kind, const Place& at, const std::string& what) {
+  blame(lane, kind, at, what);
+  throw Stop{};
 }
 
 void Machine::fail_race(LaneState& lane, const Region& region, Address address, Touch how, const Place& at, const Record& other) {
@@ -69,16 +73,21 @@ void Machine::fail_race(LaneState& lane, const Region& region, Address address, 
            (static_cast<int>(block) == lane.block ? "" : " of block " + std::to_string(block)) + " does there (it " + verb(other.touch) + " it at " + short_place(other.place) + "),");
 }
 
+// The frames of the lane that failed are not unwound: an instruction that never throws has no way for it.
 void Machine::segment_violation(LaneState* lane, Address address) {
-  Machine& machine = *lane->machine;
+  lane->machine->blame_violation(*lane, address);
+  lane->fiber.leave_for_good();
+}
+
+void Machine::blame_violation(LaneState& lane, Address address) {
   if (address == 0)
-    machine.fail(*lane, FaultKind::wrong_argument, lane->place,
-                 "needs more stack than the " + std::to_string(machine.options_.stack_bytes) + " bytes that a lane has (Options::stack_bytes), or dereferences a null pointer; it was last seen");
-  const Region* region = machine.memory_.find(address);
+    return blame(lane, FaultKind::wrong_argument, lane.place,
+                 "needs more stack than the " + std::to_string(options_.stack_bytes) + " bytes that a lane has (Options::stack_bytes), or dereferences a null pointer; it was last seen");
+  const Region* region = memory_.find(address);
   const bool inside = region != nullptr && address >= region->begin && address < region->end;
-  machine.fail(*lane, FaultKind::raw_dereference, lane->place,
-               inside ? "dereferences " + machine.element(*region, address) + " itself; every access goes through the context; it was last seen"
-                      : "dereferences an address that is none of its buffers'; it was last seen");
+  blame(lane, FaultKind::raw_dereference, lane.place,
+        inside ? "dereferences " + element(*region, address) + " itself; every access goes through the context; it was last seen"
+               : "dereferences an address that is none of its buffers'; it was last seen");
 }
 
 // Nobody can go on, though some have not left.

@@ -4,14 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <source_location>
 #include <utility>
 
 #include <diecast/kernels/context.hpp>
+#include <diecast/simt/place.hpp>
 
 namespace diecast::simt {
-
-using Place = std::source_location;
 
 enum class Access : unsigned char { load, load_constant, store, atomic };
 enum class Update : unsigned char { load, store, add, add_float, max, exchange, compare_exchange };
