@@ -54,6 +54,10 @@ Machine::Machine(Memory::Impl& memory, const Kernel& kernel, int blocks, const v
   }
 }
 
+Machine::~Machine() {
+  if (alive_ > 0) stacks.forget();
+}
+
 Counters Machine::run() {
   std::vector<int> order(static_cast<std::size_t>(block_count_));
   std::iota(order.begin(), order.end(), 0);
@@ -96,7 +100,8 @@ void Machine::start(BlockState& block, int number) {
     lane.group = 0;
     lane.polls = 0;
     // Stacks that begin at different places of a page do not fight for the same lines of the cache.
-    lane.fiber.start(stacks.bottom(lane.index), stacks.bytes() - lane.index % 32 * 128, &Machine::lane_main, &lane);
+    lane.fiber.start(stacks.bottom(lane.index), stacks.bytes() - lane.index % 32 * 128, &Machine::lane_main, &lane,
+                     stacks.thread_sanitizer_fiber(lane.index));
     wake(lane);
   }
   alive_ += static_cast<std::size_t>(kernel_.threads);

@@ -85,6 +85,9 @@ struct BlockState {
 class Machine {
  public:
   Machine(Memory::Impl&, const Kernel&, int blocks, const void* params, const Options&);
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
   Counters run();
 
   std::byte* access(LaneState&, const void* base, std::int64_t index, std::size_t unit, std::size_t bytes, Access, const Place&);

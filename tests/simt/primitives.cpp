@@ -7,6 +7,8 @@
 
 #include <diecast/simt/launch.hpp>
 
+#include <kernels/every_function.hpp>
+
 using namespace diecast;
 using kernels::Bfloat16;
 using kernels::ExecutionContext;
@@ -154,4 +156,21 @@ TEST_CASE("memory: uploads, downloads and releases stay within one buffer") {
   CHECK(memory.unwritten(again, 50) == 50);  // and what lay there is forgotten
   memory.download(bytes, again, 50);
   CHECK(static_cast<unsigned char>(bytes[49]) == 0xff);
+}
+
+TEST_CASE("primitives: the operation that calls every function runs, and leaves what follows from it") {
+  simt::Memory memory;
+  std::vector<float> in;
+  for (int i = 0; i < 64; ++i) in.push_back(static_cast<float>(i));
+  const auto from = simt::constants(memory, "in", in);
+  const simt::Buffer<float> out(memory, "out", 320);
+  const simt::Buffer<std::uint32_t> words(memory, "words", 64);
+  const auto flags = simt::buffer<std::uint32_t>(memory, "flags", std::vector<std::uint32_t>(8, 0));
+  const auto best = simt::buffer<std::uint64_t>(memory, "best", {0});
+  const auto sum = simt::buffer<float>(memory, "sum", {0});
+  simt::agree<diecast_test::EveryFunction>(memory, 3, {from.data(), out.data(), flags.data(), best.data(), sum.data(), words.data()});
+  CHECK(flags.values() == std::vector<std::uint32_t>{3, 9, 1, 2, 4, 3, 0, 0});
+  CHECK(sum.values()[0] == 3.0f);
+  CHECK(best.values()[0] == (std::uint64_t{1} << 40 | 2));
+  CHECK(out.unwritten() == 0);
 }
