@@ -208,6 +208,7 @@ void Machine::release(LaneState& lane, Address flag, bool continues) {
 void Machine::acquire(LaneState& lane, Address flag) {
   const auto found = flags_.find(flag);
   if (found == flags_.end() || found->second == nullptr) return;
+  lane.clock.version = ++versions_;
   const auto block = static_cast<std::uint32_t>(lane.block);
   boost::intrusive_ptr<Others> foreign(new Others);
   for (const OfBlock& one : found->second->blocks)

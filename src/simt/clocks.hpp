@@ -67,9 +67,10 @@ inline OthersPtr later(const OthersPtr& a, const OthersPtr& b) {
 }
 
 struct Clock {
-  std::uint32_t epoch = 1;  // the lane's own
-  KnownPtr own;             // of its block
-  OthersPtr others;         // of the other blocks
+  std::uint32_t epoch = 1;    // the lane's own
+  std::uint32_t version = 0;  // equal ones know the same: those who left the same barrier
+  KnownPtr own;               // of its block
+  OthersPtr others;           // of the other blocks
 };
 
 // What all of those know who come to a barrier; each of them leaves with it.
@@ -88,12 +89,12 @@ class Gathering {
     latest_ = (std::max)(latest_, clock.epoch);
   }
   // All epochs after a barrier are the same new one, so that the accesses of a warp are kept together.
-  Clock close() {
+  Clock close(std::uint32_t version) {
     for (const Came& one : came_) epochs_[one.thread] = (std::max)(epochs_[one.thread], one.epoch);
     boost::intrusive_ptr<Known> known(new Known);
     known->epoch = std::move(epochs_);
     known->seal();
-    Clock after{latest_ + 1, known, others_};
+    Clock after{latest_ + 1, version, known, others_};
     *this = {};
     return after;
   }

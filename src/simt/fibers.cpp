@@ -85,46 +85,55 @@ void Stacks::provide(std::size_t count, std::size_t bytes) {
   for (std::size_t i = 0; i < count; ++i) ::mprotect(bottom(i) - guard_, guard_, PROT_NONE);
 }
 
-void Fiber::entry(boost::context::detail::transfer_t transfer) {
-  auto& fiber = *static_cast<Fiber*>(transfer.data);
-  after_switch(nullptr, &fiber.scheduler_bottom_, &fiber.scheduler_bytes_);
-  fiber.scheduler_ = transfer.fctx;
-  fiber.run_(fiber.argument_);
-  std::abort();  // run ends with leave_for_good
-}
-
 void Fiber::start(std::byte* bottom, std::size_t bytes, void (*run)(void*), void* argument, void* thread_sanitizer_fiber) {
   clean(bottom, bytes);
   run_ = run;
   argument_ = argument;
   bottom_ = bottom;
   bytes_ = bytes;
-  own_fake_stack_ = nullptr;
+  fake_stack_ = nullptr;
   thread_sanitizer_fiber_ = thread_sanitizer_fiber;
-  self_ = boost::context::detail::make_fcontext(bottom + bytes, bytes, &Fiber::entry);
+  context_ = boost::context::detail::make_fcontext(bottom + bytes, bytes, &Fiber::entry);
 }
 
-void Fiber::resume() {
-  before_switch(&scheduler_fake_stack_, bottom_, bytes_);
-  if (thread_sanitizer_fiber_ != nullptr) {
-    thread_sanitizer_scheduler_ = __tsan_get_current_fiber();
-    __tsan_switch_to_fiber(thread_sanitizer_fiber_, 0);
+void Fiber::prepare(Fiber& other, bool comes_back) {
+  before_switch(comes_back ? &fake_stack_ : nullptr, other.bottom_, other.bytes_);
+  if (other.thread_sanitizer_fiber_ == nullptr && thread_sanitizer_fiber_ == nullptr) return;
+  // The scheduler's own fiber is whatever runs when it first switches.
+  if (thread_sanitizer_fiber_ == nullptr) thread_sanitizer_fiber_ = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(other.thread_sanitizer_fiber_, 0);
+}
+
+// The one that was switched to notes where the other stands.
+Fiber& Fiber::arrived(boost::context::detail::transfer_t transfer) {
+  const Switch now = *static_cast<const Switch*>(transfer.data);
+  now.from->context_ = transfer.fctx;
+  const void* bottom = nullptr;
+  std::size_t bytes = 0;
+  after_switch(now.to->fake_stack_, &bottom, &bytes);
+  if (bytes != 0 && now.from->bottom_ == nullptr) {  // the scheduler's
+    now.from->bottom_ = static_cast<std::byte*>(const_cast<void*>(bottom));
+    now.from->bytes_ = bytes;
   }
-  self_ = boost::context::detail::jump_fcontext(self_, this).fctx;
-  after_switch(scheduler_fake_stack_, nullptr, nullptr);
+  return *now.to;
 }
 
-void Fiber::suspend() {
-  before_switch(&own_fake_stack_, scheduler_bottom_, scheduler_bytes_);
-  if (thread_sanitizer_fiber_ != nullptr) __tsan_switch_to_fiber(thread_sanitizer_scheduler_, 0);
-  scheduler_ = boost::context::detail::jump_fcontext(scheduler_, this).fctx;
-  after_switch(own_fake_stack_, &scheduler_bottom_, &scheduler_bytes_);
+void Fiber::entry(boost::context::detail::transfer_t transfer) {
+  Fiber& fiber = arrived(transfer);
+  fiber.run_(fiber.argument_);
+  std::abort();  // run ends with leave_for
 }
 
-void Fiber::leave_for_good() {
-  before_switch(nullptr, scheduler_bottom_, scheduler_bytes_);
-  if (thread_sanitizer_fiber_ != nullptr) __tsan_switch_to_fiber(thread_sanitizer_scheduler_, 0);
-  boost::context::detail::jump_fcontext(scheduler_, this);
+void Fiber::switch_to(Fiber& other) {
+  Switch now{this, &other};
+  prepare(other, true);
+  arrived(boost::context::detail::jump_fcontext(other.context_, &now));
+}
+
+void Fiber::leave_for(Fiber& other) {
+  Switch now{this, &other};
+  prepare(other, false);
+  boost::context::detail::jump_fcontext(other.context_, &now);
   std::abort();
 }
 

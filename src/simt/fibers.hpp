@@ -35,31 +35,32 @@ class Stacks {
   std::vector<void*> fibers_;  // of the thread sanitizer
 };
 
+// A flow of control with its own stack. The scheduler is one, too, on the stack of whoever launched.
 class Fiber {
  public:
-  // `run` is entered at the first resume and never returns: it ends with leave_for_good.
+  // `run` is entered at the first switch and never returns: it ends with a switch that nobody answers.
   void start(std::byte* bottom, std::size_t bytes, void (*run)(void*), void* argument, void* thread_sanitizer_fiber);
-  void resume();          // from the scheduler, until the fiber suspends itself
-  void suspend();         // from the fiber
-  [[noreturn]] void leave_for_good();
+  void switch_to(Fiber& other);  // from this one, which runs now; returns when somebody switches back
+  [[noreturn]] void leave_for(Fiber& other);
   std::byte* bottom() const { return bottom_; }
   std::size_t bytes() const { return bytes_; }
 
  private:
+  struct Switch {
+    Fiber *from, *to;
+  };
   static void entry(boost::context::detail::transfer_t transfer);
+  static Fiber& arrived(boost::context::detail::transfer_t transfer);
+  void prepare(Fiber& other, bool comes_back);
 
-  boost::context::detail::fcontext_t self_ = nullptr, scheduler_ = nullptr;
+  boost::context::detail::fcontext_t context_ = nullptr;
   void (*run_)(void*) = nullptr;
   void* argument_ = nullptr;
+  // What the sanitizers want to know of a switch.
   std::byte* bottom_ = nullptr;
   std::size_t bytes_ = 0;
+  void* fake_stack_ = nullptr;
   void* thread_sanitizer_fiber_ = nullptr;
-  void* thread_sanitizer_scheduler_ = nullptr;
-  // What the address sanitizer wants to know of a switch.
-  void* own_fake_stack_ = nullptr;
-  void* scheduler_fake_stack_ = nullptr;
-  const void* scheduler_bottom_ = nullptr;
-  std::size_t scheduler_bytes_ = 0;
 };
 
 }  // namespace diecast::simt

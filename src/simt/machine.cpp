@@ -21,7 +21,7 @@ Machine::Machine(Memory::Impl& memory, const Kernel& kernel, int blocks, const v
       launch_(++memory.launches),
       stamp_(++memory.stamps),
       warps_(kernel.threads / kernels::warp_lanes),
-      random_(options.seed) {
+      random_{options.seed} {
   if (blocks <= 0) throw Fault(FaultKind::wrong_argument, "a grid has at least one block, not " + std::to_string(blocks));
   const std::size_t alive = kernel.cooperative ? static_cast<std::size_t>(blocks) : 1;
   lane_count_ = alive * static_cast<std::size_t>(kernel.threads);
@@ -94,7 +94,7 @@ void Machine::start(BlockState& block, int number) {
     lane.threads = kernel_.threads;
     lane.machine = this;
     lane.index = static_cast<std::uint32_t>(&lane - lanes_.get());
-    lane.clock = {1, nothing_, nullptr};
+    lane.clock = {1, 0, nothing_, nullptr};
     lane.meeting = nullptr;
     lane.copies.clear();
     lane.group = 0;
@@ -117,15 +117,16 @@ void Machine::lane_main(void* argument) {
   } catch (...) {
     machine.exception_ = std::current_exception();
   }
-  lane.fiber.leave_for_good();
+  lane.fiber.leave_for(machine.scheduler_);
 }
 
+// Lanes switch to each other; the scheduler runs again when nobody is ready, or one has failed.
 void Machine::run_until_all_left() {
   while (alive_ > 0) {
     LaneState* lane = next();
     if (lane == nullptr) stuck();
     Violations::running = lane;
-    lane->fiber.resume();
+    scheduler_.switch_to(lane->fiber);
     Violations::running = nullptr;
     if (exception_) std::rethrow_exception(exception_);
     if (fault_) throw *fault_;
@@ -178,7 +179,10 @@ LaneState* Machine::next() {
 void Machine::suspend(LaneState& lane, Status status) {
   lane.status = status;
   if (status != Status::ready) ready_[lane.index / 64] &= ~(std::uint64_t{1} << lane.index % 64);
-  lane.fiber.suspend();
+  LaneState* other = next();
+  if (other == &lane) return;
+  Violations::running = other;
+  lane.fiber.switch_to(other != nullptr ? other->fiber : scheduler_);
 }
 
 void Machine::wake(LaneState& lane) {

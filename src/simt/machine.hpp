@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +19,20 @@
 #include "races.hpp"
 
 namespace diecast::simt {
+
+// SplitMix64 (Steele, Lea and Flood 2014): schedules need many numbers and no quality beyond its.
+struct Random {
+  using result_type = std::uint64_t;
+  std::uint64_t state;
+  static constexpr result_type min() { return 0; }
+  static constexpr result_type max() { return ~std::uint64_t{0}; }
+  result_type operator()() {
+    std::uint64_t x = state += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+  }
+};
 
 enum class Status : unsigned char { ready, meeting, barrier, named_barrier, flag, polling, left };
 
@@ -161,9 +174,11 @@ class Machine {
   std::size_t lane_count_ = 0;
   std::vector<std::uint64_t> ready_;  // a bit for each lane
   std::size_t alive_ = 0;             // lanes that have not left
-  std::mt19937_64 random_;
+  Random random_;
+  Fiber scheduler_;
   KnownPtr nothing_;                  // what a lane knows at first
   Records records_;                   // of global memory
+  std::uint32_t versions_ = 0;        // of what lanes know
   std::unordered_map<Address, OthersPtr> flags_;  // what whoever acquires there learns
   std::vector<LaneState*> waiting_;               // for flags
   std::vector<LaneState*> polling_;               // in loops of their own

@@ -78,12 +78,11 @@ void Machine::meet(LaneState& lane, const Meeting& meeting, std::uint32_t mask, 
   void* of_lane[32] = {};
   for (std::uint32_t left = mask; left != 0; left &= left - 1) of_lane[__builtin_ctz(left)] = lane_of_warp(lane, __builtin_ctz(left)).data;
   meeting.complete(of_lane, mask);
-  if (std::strncmp(meeting.name, "multiply", 8) == 0)
-    ++counters_.matrix_products;
-  else if (std::strncmp(meeting.name, "load_mat", 8) == 0)
-    ++counters_.matrix_loads;
-  else
-    ++counters_.exchanges;
+  switch (meeting.kind) {
+    case Meeting::Kind::exchange: ++counters_.exchanges; break;
+    case Meeting::Kind::matrix_product: ++counters_.matrix_products; break;
+    case Meeting::Kind::matrix_load: ++counters_.matrix_loads; break;
+  }
   wake_met(lane, mask);
   maybe_yield(lane);
 }
@@ -103,7 +102,7 @@ void Machine::sync_warp(LaneState& lane, std::uint32_t mask, const Place& at) {
       const LaneState& other = lane_of_warp(lane, __builtin_ctz(left));
       gathering.add(other.clock, other.thread);
     }
-    const Clock after = gathering.close();
+    const Clock after = gathering.close(++versions_);
     for (std::uint32_t left = mask; left != 0; left &= left - 1) lane_of_warp(lane, __builtin_ctz(left)).clock = after;
   }
   wake_met(lane, mask);
@@ -136,7 +135,7 @@ void Machine::barrier(LaneState& lane, const Place& at) {
   if (options_.races) {
     Gathering gathering;
     for (int thread = 0; thread < kernel_.threads; ++thread) gathering.add(block.lanes[thread].clock, thread);
-    const Clock after = gathering.close();
+    const Clock after = gathering.close(++versions_);
     for (int thread = 0; thread < kernel_.threads; ++thread) block.lanes[thread].clock = after;
   }
   for (int thread = 0; thread < kernel_.threads; ++thread)
@@ -194,7 +193,7 @@ void Machine::named_barrier(LaneState& lane, int id, int threads, bool waits, co
   }
   ++counters_.named_barriers;
   const std::vector<LaneState*> waiting = std::move(named.waiting);
-  const Clock after = options_.races ? named.gathering.close() : Clock{};
+  const Clock after = options_.races ? named.gathering.close(++versions_) : Clock{};
   named = {};
   for (LaneState* other : waiting) {
     if (options_.races) other->clock = after;

@@ -20,6 +20,7 @@ struct Record {
   std::uint32_t warp;   // of the grid
   std::uint32_t epoch;  // of these lanes
   std::uint32_t lanes;
+  std::uint32_t version;  // of what they knew
   unsigned char bytes;  // of the word, a bit each
   Touch touch;
   Place place;
@@ -70,47 +71,56 @@ struct Toucher {
   }
 };
 
-// Enters an access to the bytes [address, address + bytes) and gives the record that it races with, if there is one.
+// Enters an access to the bytes [address, address + bytes) and gives the record that it races with, if there is one. The first record of a
+// list is of the latest access.
 inline std::optional<Record> touch(Memory::Impl& memory, Records& records, std::uint32_t stamp, Address address, std::size_t bytes, Touch how,
                                    const Toucher& who, const Place& place) {
   const Address end = address + bytes;
+  const std::uint32_t own = 1u << who.lane;
   for (Address word = address & ~Address{3}; word < end; word += 4) {
     unsigned mask = 0xfu;
     if (word < address) mask &= 0xfu << (address - word);
     if (word + 4 > end) mask &= 0xfu >> (word + 4 - end);
     Cell& cell = memory.cell(word);
     if (cell.stamp != stamp) cell = {stamp, 0};
-    bool entered = false;
-    std::uint32_t before = 0;
+    // Nobody came between, and this lane has already done as much in this epoch.
+    if (cell.first != 0)
+      if (const Record& latest = records[cell.first]; latest.lanes == own && latest.warp == who.warp && latest.epoch == who.clock->epoch && latest.bytes == mask)
+        if (latest.touch == how || (latest.touch == Touch::write && how == Touch::read)) continue;
+
+    std::uint32_t before = 0, found = 0;
     for (std::uint32_t i = cell.first; i != 0;) {
       Record& record = records[i];
       const std::uint32_t next = record.next;
-      if ((record.bytes & mask) == 0) {
-        before = i;
-        i = next;
-        continue;
+      // A lane that knows the same has done the same in the same epoch, and has looked at all that lies further back.
+      if (record.touch == how && how != Touch::write && record.warp == who.warp && record.epoch == who.clock->epoch && record.version == who.clock->version &&
+          record.bytes == mask) {
+        record.lanes |= own;
+        if (before != 0) records[before].next = next;
+        found = i;
+        break;
       }
-      if (record.touch == how && record.warp == who.warp && record.epoch == who.clock->epoch && record.bytes == mask &&
-          (how != Touch::write || record.lanes == 1u << who.lane)) {
-        record.lanes |= 1u << who.lane;
-        entered = true;
-        before = i;
-        i = next;
-        continue;
+      if ((record.bytes & mask) != 0) {
+        const bool conflict = record.touch != how || how == Touch::write;
+        const bool known = who.knows(record);
+        if (conflict && !known) return record;
+        // What is ordered before this access and covered by it needs no memory: whoever is ordered after this one is after that, too.
+        if (known && (record.bytes & ~mask) == 0 && (how == Touch::write || record.touch == how)) {
+          (before == 0 ? cell.first : records[before].next) = next;
+          records.remove(i);
+          i = next;
+          continue;
+        }
       }
-      const bool conflict = record.touch != how || how == Touch::write;
-      const bool known = who.knows(record);
-      if (conflict && !known) return record;
-      // What is ordered before this access and covered by it needs no memory: whoever is ordered after this one is after that, too.
-      if (known && (record.bytes & ~mask) == 0 && (how == Touch::write || record.touch == how)) {
-        (before == 0 ? cell.first : records[before].next) = next;
-        records.remove(i);
-      } else {
-        before = i;
-      }
+      before = i;
       i = next;
     }
-    if (!entered) cell.first = records.add({cell.first, who.warp, who.clock->epoch, 1u << who.lane, static_cast<unsigned char>(mask), how, place});
+    if (found == 0)
+      cell.first = records.add({cell.first, who.warp, who.clock->epoch, own, who.clock->version, static_cast<unsigned char>(mask), how, place});
+    else if (cell.first != found) {
+      records[found].next = cell.first;
+      cell.first = found;
+    }
   }
   return std::nullopt;
 }

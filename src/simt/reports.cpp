@@ -76,7 +76,7 @@ void Machine::fail_race(LaneState& lane, const Region& region, Address address, 
 // The frames of the lane that failed are not unwound: an instruction that never throws has no way for it.
 void Machine::segment_violation(LaneState* lane, Address address) {
   lane->machine->blame_violation(*lane, address);
-  lane->fiber.leave_for_good();
+  lane->fiber.leave_for(lane->machine->scheduler_);
 }
 
 void Machine::blame_violation(LaneState& lane, Address address) {

@@ -160,7 +160,7 @@ class Context {
   template <class Element, class Sum>
   kernels::FragmentC<Sum> multiply_add(const kernels::FragmentA<Element>& a, const kernels::FragmentB<Element>& b, kernels::FragmentC<Sum> c,
                                        const Place& at = Place::current()) {
-    static constexpr Meeting meeting{"multiply_add", &matrix_product<Element, Sum>};
+    static constexpr Meeting meeting{"multiply_add", &matrix_product<Element, Sum>, Meeting::Kind::matrix_product};
     MatrixProduct<Element, Sum> product{a, b, c};
     lane_->meet(meeting, kernels::all_lanes, &product, at);
     return product.c;
@@ -242,7 +242,7 @@ class Context {
     static_assert(sizeof(T) <= 2, "a row of a matrix is 16 bytes: eight elements of 16 bits, or sixteen of 8");
     MatrixRows rows;
     std::memcpy(rows.own, lane_->access(row, index, sizeof(T), 16, Access::load, at), 16);
-    lane_->meet({name, &distribute<transposed>}, kernels::all_lanes, &rows, at);
+    lane_->meet({name, &distribute<transposed>, Meeting::Kind::matrix_load}, kernels::all_lanes, &rows, at);
     return rows.out;
   }
   template <class First>

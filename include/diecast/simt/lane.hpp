@@ -16,8 +16,10 @@ enum class Update : unsigned char { load, store, add, add_float, max, exchange, 
 
 // Lanes of a warp that meet: what they do there, told in a report, and what becomes of the data that each of them brings.
 struct Meeting {
+  enum class Kind : unsigned char { exchange, matrix_product, matrix_load };
   const char* name;
-  std::uint64_t (*complete)(void* const* of_lane, std::uint32_t lanes);  // run once, by whoever comes last
+  void (*complete)(void* const* of_lane, std::uint32_t lanes);  // run once, by whoever comes last
+  Kind kind = Kind::exchange;
 };
 
 class Lane {

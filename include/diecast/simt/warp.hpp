@@ -11,7 +11,6 @@
 
 namespace diecast::simt {
 
-// Each function returns how many elementary steps it stands for; nobody uses that but the counters.
 template <class T>
 struct Shuffle {
   T value;
@@ -19,7 +18,7 @@ struct Shuffle {
 };
 
 template <class T>
-std::uint64_t exchange(void* const* of_lane, std::uint32_t lanes) {
+void exchange(void* const* of_lane, std::uint32_t lanes) {
   T before[32];
   for (int lane = 0; lane < 32; ++lane)
     if ((lanes >> lane & 1u) != 0) before[lane] = static_cast<Shuffle<T>*>(of_lane[lane])->value;
@@ -28,16 +27,14 @@ std::uint64_t exchange(void* const* of_lane, std::uint32_t lanes) {
       auto& own = *static_cast<Shuffle<T>*>(of_lane[lane]);
       own.value = before[own.from];  // the executor has seen that this lane takes part
     }
-  return 1;
 }
 
-inline std::uint64_t count_votes(void* const* of_lane, std::uint32_t lanes) {
+inline void count_votes(void* const* of_lane, std::uint32_t lanes) {
   std::uint32_t votes = 0;
   for (int lane = 0; lane < 32; ++lane)
     if ((lanes >> lane & 1u) != 0 && *static_cast<std::uint32_t*>(of_lane[lane]) != 0) votes |= 1u << lane;
   for (int lane = 0; lane < 32; ++lane)
     if ((lanes >> lane & 1u) != 0) *static_cast<std::uint32_t*>(of_lane[lane]) = votes;
-  return 1;
 }
 
 struct Plus {
@@ -49,7 +46,7 @@ struct Greater {
 };
 
 template <class T, class Operation>
-std::uint64_t butterfly(void* const* of_lane, std::uint32_t) {
+void butterfly(void* const* of_lane, std::uint32_t) {
   T value[32];
   for (int lane = 0; lane < 32; ++lane) value[lane] = *static_cast<T*>(of_lane[lane]);
   for (int with = 16; with > 0; with /= 2) {
@@ -58,7 +55,6 @@ std::uint64_t butterfly(void* const* of_lane, std::uint32_t) {
     for (int lane = 0; lane < 32; ++lane) value[lane] = next[lane];
   }
   for (int lane = 0; lane < 32; ++lane) *static_cast<T*>(of_lane[lane]) = value[lane];
-  return 1;
 }
 
 struct MatrixRows {
@@ -67,7 +63,7 @@ struct MatrixRows {
 };
 
 template <bool transposed>
-std::uint64_t distribute(void* const* of_lane, std::uint32_t) {
+void distribute(void* const* of_lane, std::uint32_t) {
   const auto element = [&](int matrix, int row, int column) { return static_cast<const MatrixRows*>(of_lane[8 * matrix + row])->own[column]; };
   for (int lane = 0; lane < 32; ++lane)
     for (int matrix = 0; matrix < 4; ++matrix) {
@@ -76,7 +72,6 @@ std::uint64_t distribute(void* const* of_lane, std::uint32_t) {
       const std::uint32_t high = transposed ? element(matrix, column + 1, row) : element(matrix, row, column + 1);
       static_cast<MatrixRows*>(of_lane[lane])->out.at[matrix] = low | high << 16;
     }
-  return 1;
 }
 
 template <class Element, class Sum>
@@ -87,7 +82,7 @@ struct MatrixProduct {
 };
 
 template <class Element, class Sum>
-std::uint64_t matrix_product(void* const* of_lane, std::uint32_t) {
+void matrix_product(void* const* of_lane, std::uint32_t) {
   constexpr bool whole = std::is_same_v<Element, std::int8_t>;
   static_assert(std::is_same_v<Sum, std::conditional_t<whole, std::int32_t, float>>, "bytes are summed as int32, 16-bit floats as float");
   using Wide = std::conditional_t<whole, std::int64_t, double>;
@@ -121,7 +116,6 @@ std::uint64_t matrix_product(void* const* of_lane, std::uint32_t) {
       for (int k = 0; k < depth; ++k) sum += a[cell.row][k] * b[cell.column][k];
       c = static_cast<Sum>(sum);
     }
-  return 1;
 }
 
 }  // namespace diecast::simt
