@@ -1,10 +1,10 @@
-// One's own GPU kernel, proven without a GPU. The kernel is a softmax over rows, written over an execution context: under nvcc the same source
-// is device code, here it runs on the host executor, which tries several schedules, guards every buffer and finds races. The result is
-// held to the reference in double; the distance allowed follows from the operation, not from looking at it:
+// One's own GPU kernel, proven without a GPU. The kernel is a softmax over rows, written over an execution context: under nvcc the same
+// source is device code, here it runs on the host executor, which tries several schedules, guards every buffer and finds races. The
+// result is held to the reference in double; the distance allowed follows from the operation, not from looking at it:
 //
 //   y = e / s with e = 2^((x - m) log2(e)), s the sum of the row's e, u = 2^-24
-//   x - m errs by u of itself, the product by 2 u more (log2(e) is rounded, too): an absolute error of 3 u log2(e) |x - m| in the exponent, hence
-//   a relative one of 3 u |x - m| in e, and exp2 adds 4 u. The sum of n positive terms: n u in any order. The quotient: u.
+//   x - m errs by u of itself, the product by 2 u more (log2(e) is rounded, too): an absolute error of 3 u log2(e) |x - m| in the
+//   exponent, hence a relative one of 3 u |x - m| in e, and exp2 adds 4 u. The sum of n positive terms: n u in any order. The quotient: u.
 //   |y - y'| <= (3 |x - m| + 3 w + n + 9) u |y|, where w bounds |x - m| over the row
 //
 // Beside it stands the same kernel without its second barrier, as it is easily forgotten: on most devices it is right most of the time.
@@ -68,7 +68,8 @@ struct Softmax {
     ctx.barrier();
     sum = 0;
     for (int warp = 0; warp < warps; ++warp) sum += ctx.load(shared.of_warp, warp);
-    for (int i = ctx.thread(); i < p.width; i += threads) ctx.store(p.out, row + i, ctx.divide(power(ctx, ctx.load(p.in, row + i) - most), sum));
+    for (int i = ctx.thread(); i < p.width; i += threads)
+      ctx.store(p.out, row + i, ctx.divide(power(ctx, ctx.load(p.in, row + i) - most), sum));
   }
 
  private:
@@ -89,15 +90,17 @@ double worst(int width) {
   const auto from = simt::constants(memory, "in", in);
   const simt::Buffer<float> out(memory, "out", in.size());
   const simt::Counters counters = simt::agree<Softmax<true>>(memory, rows, {from.data(), out.data(), width}, {.count = true});
-  std::cerr << "width " << width << ": " << counters.read().sectors << " sectors read, " << counters.read().efficiency() << " of their bytes asked for, "
-            << counters.shared_read.conflicts() << " bank conflicts, " << counters.barriers << " barriers\n";
+  std::cerr << "width " << width << ": " << counters.read().sectors << " sectors read, " << counters.read().efficiency()
+            << " of their bytes asked for, " << counters.shared_read.conflicts() << " bank conflicts, " << counters.barriers
+            << " barriers\n";
 
   const std::vector<float> got = out.values();
   double most = 0;
   for (int row = 0; row < rows; ++row) {
     const auto begin = static_cast<std::size_t>(row * width), end = begin + static_cast<std::size_t>(width);
     std::vector<double> right(in.begin() + static_cast<std::ptrdiff_t>(begin), in.begin() + static_cast<std::ptrdiff_t>(end));
-    const double greatest = *std::max_element(right.begin(), right.end()), widest = greatest - *std::min_element(right.begin(), right.end());
+    const double greatest = *std::max_element(right.begin(), right.end()),
+                 widest = greatest - *std::min_element(right.begin(), right.end());
     diecast::reference::softmax<double>(std::span(right));
     for (std::size_t i = begin; i < end; ++i) {
       const double expected = right[i - begin];

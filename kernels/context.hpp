@@ -52,7 +52,7 @@ concept HasMemory = requires(C ctx, const float* from, float* to, const Vector<H
   { ctx.load(wide, index) } -> std::same_as<Vector<Half, 8>>;  // the same, 16 bytes
   ctx.store(to, index, x);                                     // to[index] = x
   { ctx.load_constant(from, index) } -> std::same_as<float>;   // global memory that nobody writes during the launch, read by many
-  { ctx.load_once(wide, index) } -> std::same_as<Vector<Half, 8>>;  // the same, read once by the whole grid: kept out of the caches (weights)
+  { ctx.load_once(wide, index) } -> std::same_as<Vector<Half, 8>>;  // the same, read once by the whole grid (weights): not kept in caches
   ctx.store_once(to, index, x);                                // not read soon: kept out of the caches
   ctx.prefetch(from, index);                                   // asks for the 128 bytes around from[index]; changes nothing
 };
@@ -93,8 +93,8 @@ concept HasAtomics = requires(C ctx, const std::uint32_t* flag, std::uint32_t* t
   ctx.wait_at_least(flag, index, x);
 };
 
-// Between lanes of a warp. All lanes named by `lanes` (default: all 32) take part, at the same place, and a lane reads only from one that does.
-// None of these orders memory: that is sync_warp's.
+// Between lanes of a warp. All lanes named by `lanes` (default: all 32) take part, at the same place, and a lane reads only from one that
+// does. None of these orders memory: that is sync_warp's.
 template <class C>
 concept HasWarps = requires(C ctx, float x, int other, bool yes, std::uint32_t lanes) {
   { ctx.shuffle(x, other, lanes) } -> std::same_as<float>;       // x of lane `other`; x has 4 or 8 bytes

@@ -121,8 +121,12 @@ class CudaContext {
   __device__ FourMatrices load_matrices(const Half* row, std::int64_t index) const { return ptx::load_matrices(row + index); }
   __device__ FourMatrices load_matrices(const Bfloat16* row, std::int64_t index) const { return ptx::load_matrices(row + index); }
   __device__ FourMatrices load_matrices(const std::int8_t* row, std::int64_t index) const { return ptx::load_matrices(row + index); }
-  __device__ FourMatrices load_matrices_transposed(const Half* row, std::int64_t index) const { return ptx::load_matrices_transposed(row + index); }
-  __device__ FourMatrices load_matrices_transposed(const Bfloat16* row, std::int64_t index) const { return ptx::load_matrices_transposed(row + index); }
+  __device__ FourMatrices load_matrices_transposed(const Half* row, std::int64_t index) const {
+    return ptx::load_matrices_transposed(row + index);
+  }
+  __device__ FourMatrices load_matrices_transposed(const Bfloat16* row, std::int64_t index) const {
+    return ptx::load_matrices_transposed(row + index);
+  }
   template <class Element, class Sum>
   __device__ FragmentC<Sum> multiply_add(const FragmentA<Element>& a, const FragmentB<Element>& b, FragmentC<Sum> c) const {
     ptx::multiply_add(a, b, c);
@@ -146,12 +150,16 @@ class CudaContext {
   __device__ std::int32_t dot4(std::uint32_t a, std::int32_t b, std::int32_t c) const { return ptx::dot4(a, b, c); }
   __device__ int popcount(std::uint32_t x) const { return __popc(x); }
   __device__ int lowest_bit(std::uint32_t x) const { return x == 0 ? 32 : __ffs(static_cast<int>(x)) - 1; }
-  __device__ std::uint32_t permute_bytes(std::uint32_t low, std::uint32_t high, std::uint32_t selector) const { return __byte_perm(low, high, selector); }
+  __device__ std::uint32_t permute_bytes(std::uint32_t low, std::uint32_t high, std::uint32_t selector) const {
+    return __byte_perm(low, high, selector);
+  }
 
  private:
   template <class T>
-  using Word = std::conditional_t<sizeof(T) == 16, uint4, std::conditional_t<sizeof(T) == 8, uint2,
-      std::conditional_t<sizeof(T) == 4, unsigned, std::conditional_t<sizeof(T) == 2, unsigned short, unsigned char>>>>;
+  using Word = std::conditional_t<
+      sizeof(T) == 16, uint4,
+      std::conditional_t<sizeof(T) == 8, uint2,
+                         std::conditional_t<sizeof(T) == 4, unsigned, std::conditional_t<sizeof(T) == 2, unsigned short, unsigned char>>>>;
   template <class T>
   using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
 
@@ -166,7 +174,8 @@ static_assert(ExecutionContext<CudaContext>);
 
 inline constexpr std::size_t static_shared_bytes = 48 * 1024;
 
-// Launch as entry<Op><<<blocks, Op::threads, dynamic_shared_bytes<Op>, stream>>>(params); above 48 KiB after cudaFuncSetAttribute has asked for it.
+// Launch as entry<Op><<<blocks, Op::threads, dynamic_shared_bytes<Op>, stream>>>(params); above 48 KiB after cudaFuncSetAttribute has
+// asked for it.
 template <class Op>
 inline constexpr std::size_t dynamic_shared_bytes = sizeof(typename Op::Shared) > static_shared_bytes ? sizeof(typename Op::Shared) : 0;
 

@@ -19,7 +19,9 @@ __device__ inline unsigned shared_address(const void* address) { return static_c
 // Read through the non-coherent path, first to leave the caches: 16 bytes a lane, or 8, 4.
 __device__ inline uint4 load_once(const uint4* from) {
   uint4 value;
-  asm("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w) : "l"(from));
+  asm("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(from));
   return value;
 }
 __device__ inline uint2 load_once(const uint2* from) {
@@ -75,7 +77,8 @@ __device__ inline std::uint32_t atomic_add(std::uint32_t* to, std::uint32_t valu
   if (order == Order::relaxed) asm volatile("atom.relaxed.gpu.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
   if (order == Order::acquire) asm volatile("atom.acquire.gpu.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
   if (order == Order::release) asm volatile("atom.release.gpu.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
-  if (order == Order::acquire_release) asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
+  if (order == Order::acquire_release)
+    asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
   return before;
 }
 __device__ inline std::uint32_t atomic_exchange(std::uint32_t* to, std::uint32_t value, Order order) {
@@ -83,7 +86,8 @@ __device__ inline std::uint32_t atomic_exchange(std::uint32_t* to, std::uint32_t
   if (order == Order::relaxed) asm volatile("atom.relaxed.gpu.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
   if (order == Order::acquire) asm volatile("atom.acquire.gpu.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
   if (order == Order::release) asm volatile("atom.release.gpu.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
-  if (order == Order::acquire_release) asm volatile("atom.acq_rel.gpu.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
+  if (order == Order::acquire_release)
+    asm volatile("atom.acq_rel.gpu.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(to), "r"(value) : "memory");
   return before;
 }
 __device__ inline std::uint32_t atomic_compare_exchange(std::uint32_t* to, std::uint32_t expected, std::uint32_t wanted, Order order) {
@@ -103,13 +107,17 @@ __device__ inline std::uint32_t atomic_compare_exchange(std::uint32_t* to, std::
 __device__ inline FourMatrices load_matrices(const void* row) {
   FourMatrices m;
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(m.at[0]), "=r"(m.at[1]), "=r"(m.at[2]), "=r"(m.at[3]) : "r"(shared_address(row)) : "memory");
+               : "=r"(m.at[0]), "=r"(m.at[1]), "=r"(m.at[2]), "=r"(m.at[3])
+               : "r"(shared_address(row))
+               : "memory");
   return m;
 }
 __device__ inline FourMatrices load_matrices_transposed(const void* row) {
   FourMatrices m;
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(m.at[0]), "=r"(m.at[1]), "=r"(m.at[2]), "=r"(m.at[3]) : "r"(shared_address(row)) : "memory");
+               : "=r"(m.at[0]), "=r"(m.at[1]), "=r"(m.at[2]), "=r"(m.at[3])
+               : "r"(shared_address(row))
+               : "memory");
   return m;
 }
 

@@ -19,7 +19,8 @@ struct Known : boost::intrusive_ref_counter<Known, boost::thread_unsafe_counter>
   void seal() {
     least_of_warp.resize(epoch.size() / 32);
     for (std::size_t warp = 0; warp < least_of_warp.size(); ++warp)
-      least_of_warp[warp] = *std::min_element(epoch.begin() + static_cast<std::ptrdiff_t>(32 * warp), epoch.begin() + static_cast<std::ptrdiff_t>(32 * warp + 32));
+      least_of_warp[warp] = *std::min_element(epoch.begin() + static_cast<std::ptrdiff_t>(32 * warp),
+                                              epoch.begin() + static_cast<std::ptrdiff_t>(32 * warp + 32));
   }
 };
 using KnownPtr = boost::intrusive_ptr<const Known>;
@@ -33,7 +34,8 @@ struct Others : boost::intrusive_ref_counter<Others, boost::thread_unsafe_counte
   std::vector<OfBlock> blocks;
 
   const Known* find(std::uint32_t block) const {
-    const auto at = std::lower_bound(blocks.begin(), blocks.end(), block, [](const OfBlock& one, std::uint32_t number) { return one.block < number; });
+    const auto at =
+        std::lower_bound(blocks.begin(), blocks.end(), block, [](const OfBlock& one, std::uint32_t number) { return one.block < number; });
     return at != blocks.end() && at->block == block ? at->known.get() : nullptr;
   }
 };

@@ -13,7 +13,8 @@ struct Key {
   bool shared;  // a copy is a load of global and a store to shared memory at one place
   std::uint32_t occurrence;
   bool operator<(const Key& other) const {
-    return std::tie(line, column, shared, occurrence, file) < std::tie(other.line, other.column, other.shared, other.occurrence, other.file);
+    return std::tie(line, column, shared, occurrence, file) <
+           std::tie(other.line, other.column, other.shared, other.occurrence, other.file);
   }
 };
 

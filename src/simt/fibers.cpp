@@ -19,8 +19,8 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// The thread sanitizer's words for fibers, where it is in the program; this unit itself is compiled without it. Every switch synchronises for
-// it: what lanes do to each other is the business of the executor's own detector (races.hpp), which knows the rules of the device.
+// The thread sanitizer's words for fibers, where it is in the program; this unit itself is compiled without it. Every switch synchronises
+// for it: what lanes do to each other is the business of the executor's own detector (races.hpp), which knows the rules of the device.
 extern "C" {
 __attribute__((weak)) void* __tsan_get_current_fiber();
 __attribute__((weak)) void* __tsan_create_fiber(unsigned flags);
@@ -77,7 +77,8 @@ void Stacks::provide(std::size_t count, std::size_t bytes) {
   void* pages = ::mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED) {
     count_ = bytes_ = 0;
-    throw Error("the system does not give " + std::to_string(all >> 20) + " MiB for the stacks of " + std::to_string(count) + " threads", Blame::program);
+    throw Error("the system does not give " + std::to_string(all >> 20) + " MiB for the stacks of " + std::to_string(count) + " threads",
+                Blame::program);
   }
   mapping_ = static_cast<std::byte*>(pages);
   count_ = count;

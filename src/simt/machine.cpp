@@ -22,6 +22,10 @@ Machine::Machine(Memory::Impl& memory, const Kernel& kernel, int blocks, const v
       stamp_(++memory.stamps),
       warps_(kernel.threads / kernels::warp_lanes),
       random_{options.seed} {
+  if (kernel.shared_bytes > most_shared_bytes)
+    throw Fault(FaultKind::wrong_argument, "the kernel wants " + std::to_string(kernel.shared_bytes) +
+                                               " bytes of shared memory for a block; the most that a device has is " +
+                                               std::to_string(most_shared_bytes));
   if (blocks <= 0) throw Fault(FaultKind::wrong_argument, "a grid has at least one block, not " + std::to_string(blocks));
   const std::size_t alive = kernel.cooperative ? static_cast<std::size_t>(blocks) : 1;
   lane_count_ = alive * static_cast<std::size_t>(kernel.threads);
@@ -99,6 +103,7 @@ void Machine::start(BlockState& block, int number) {
     lane.copies.clear();
     lane.group = 0;
     lane.polls = 0;
+    lane.steps = 0;
     // Stacks that begin at different places of a page do not fight for the same lines of the cache.
     lane.fiber.start(stacks.bottom(lane.index), stacks.bytes() - lane.index % 32 * 128, &Machine::lane_main, &lane,
                      stacks.thread_sanitizer_fiber(lane.index));
@@ -177,6 +182,7 @@ LaneState* Machine::next() {
 }
 
 void Machine::suspend(LaneState& lane, Status status) {
+  lane.steps = 0;
   lane.status = status;
   if (status != Status::ready) ready_[lane.index / 64] &= ~(std::uint64_t{1} << lane.index % 64);
   LaneState* other = next();
@@ -192,7 +198,8 @@ void Machine::wake(LaneState& lane) {
 
 // Whoever did a meeting's work runs on; hostile schedules let others go first.
 void Machine::maybe_yield(LaneState& lane) {
-  if ((options_.schedule == Schedule::random && (random_() & 1u) != 0) || (options_.schedule == Schedule::laggard && lags(lane))) suspend(lane, Status::ready);
+  if ((options_.schedule == Schedule::random && (random_() & 1u) != 0) || (options_.schedule == Schedule::laggard && lags(lane)))
+    suspend(lane, Status::ready);
 }
 
 void Machine::leave(LaneState& lane) {
@@ -208,13 +215,15 @@ void Machine::leave(LaneState& lane) {
     LaneState& other = lane_of_warp(lane, __builtin_ctz(left));
     if ((other.mask >> lane.thread % 32 & 1u) != 0)
       fail(other, FaultKind::divergent, other.place,
-           "waits in " + std::string(other.meeting) + " for lanes of its warp among which thread " + std::to_string(lane.thread) + " has left the kernel;");
+           "waits in " + std::string(other.meeting) + " for lanes of its warp among which thread " + std::to_string(lane.thread) +
+               " has left the kernel;");
   }
   if (block.at_barrier > 0)
     for (int thread = 0; thread < kernel_.threads; ++thread)
       if (LaneState& other = block.lanes[thread]; other.status == Status::barrier)
         fail(other, FaultKind::barrier_not_reached, other.place,
-             "waits at a barrier which thread " + std::to_string(lane.thread) + " never reaches, since it has left the kernel; the barrier is");
+             "waits at a barrier which thread " + std::to_string(lane.thread) +
+                 " never reaches, since it has left the kernel; the barrier is");
   if (warp.gone == kernels::all_lanes) flush_requests(block, lane.thread / 32);
   counters_.dots += lane.take_dots();
   suspend(lane, Status::left);
@@ -240,7 +249,8 @@ void Lane::check_extent(std::int64_t index, std::int64_t extent, const Place& at
 void Lane::prefetch(const void* base, std::int64_t index, std::size_t unit, const Place& at) {
   state(*this).machine->prefetch(state(*this), base, index, unit, at);
 }
-void Lane::copy_async(void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t bytes, bool valid, const Place& at) {
+void Lane::copy_async(void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t bytes, bool valid,
+                      const Place& at) {
   state(*this).machine->copy_async(state(*this), to, index, from, from_index, bytes, valid, at);
 }
 void Lane::commit_copies() { ++state(*this).group; }
@@ -260,8 +270,8 @@ void Lane::meet(const Meeting& meeting, std::uint32_t lanes, void* data, const P
 void Lane::check_source(int lane, std::uint32_t lanes, const char* name, const Place& at) {
   state(*this).machine->check_source(state(*this), lane, lanes, name, at);
 }
-std::uint64_t Lane::update(Update what, const void* base, std::int64_t index, std::size_t bytes, std::uint64_t value, std::uint64_t expected,
-                           kernels::Order order, const Place& at) {
+std::uint64_t Lane::update(Update what, const void* base, std::int64_t index, std::size_t bytes, std::uint64_t value,
+                           std::uint64_t expected, kernels::Order order, const Place& at) {
   return state(*this).machine->update(state(*this), what, base, index, bytes, value, expected, order, at);
 }
 void Lane::wait_at_least(const std::uint32_t* flag, std::int64_t index, std::uint32_t target, const Place& at) {

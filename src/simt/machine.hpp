@@ -62,6 +62,7 @@ struct LaneState : Lane {
   Address flag = 0;
   std::uint32_t target = 0;
   int polls = 0;  // loads of flags since it last was stopped for polling
+  std::uint64_t steps = 0;  // accesses since it last let others run
 
   std::vector<Copy> copies;  // oldest first
   std::uint64_t group = 0;   // of the next commit
@@ -95,6 +96,8 @@ struct BlockState {
   Address shared = 0;
 };
 
+std::string short_place(const Place&);  // file and line
+
 class Machine {
  public:
   Machine(Memory::Impl&, const Kernel&, int blocks, const void* params, const Options&);
@@ -105,15 +108,16 @@ class Machine {
 
   std::byte* access(LaneState&, const void* base, std::int64_t index, std::size_t unit, std::size_t bytes, Access, const Place&);
   void prefetch(LaneState&, const void* base, std::int64_t index, std::size_t unit, const Place&);
-  void copy_async(LaneState&, void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t bytes, bool valid, const Place&);
+  void copy_async(LaneState&, void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t bytes, bool valid,
+                  const Place&);
   void land_copies(LaneState&, std::uint64_t first_that_stays);
   void barrier(LaneState&, const Place&);
   void named_barrier(LaneState&, int id, int threads, bool waits, const Place&);
   void sync_warp(LaneState&, std::uint32_t lanes, const Place&);
   void meet(LaneState&, const Meeting&, std::uint32_t lanes, void* data, const Place&);
   void check_source(LaneState&, int from, std::uint32_t lanes, const char* name, const Place&);
-  std::uint64_t update(LaneState&, Update, const void* base, std::int64_t index, std::size_t bytes, std::uint64_t value, std::uint64_t expected,
-                       kernels::Order, const Place&);
+  std::uint64_t update(LaneState&, Update, const void* base, std::int64_t index, std::size_t bytes, std::uint64_t value,
+                       std::uint64_t expected, kernels::Order, const Place&);
   void wait_at_least(LaneState&, const void* base, std::int64_t index, std::uint32_t target, const Place&);
 
   [[noreturn]] void fail(LaneState&, FaultKind, const Place&, const std::string& what);  // throws Stop through the kernel
@@ -176,9 +180,9 @@ class Machine {
   std::size_t alive_ = 0;             // lanes that have not left
   Random random_;
   Fiber scheduler_;
-  KnownPtr nothing_;                  // what a lane knows at first
-  Records records_;                   // of global memory
-  std::uint32_t versions_ = 0;        // of what lanes know
+  KnownPtr nothing_;                              // what a lane knows at first
+  Records records_;                               // of global memory
+  std::uint32_t versions_ = 0;                    // of what lanes know
   std::unordered_map<Address, OthersPtr> flags_;  // what whoever acquires there learns
   std::vector<LaneState*> waiting_;               // for flags
   std::vector<LaneState*> polling_;               // in loops of their own

@@ -1,5 +1,5 @@
 // Where lanes meet: warp operations, barriers, waits for flags.
-#include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "machine.hpp"
@@ -8,11 +8,8 @@ namespace diecast::simt {
 namespace {
 
 bool same(const Place& a, const Place& b) {
-  return a.line() == b.line() && a.column() == b.column() && (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
-}
-std::string short_place(const Place& place) {
-  const char* slash = std::strrchr(place.file_name(), '/');
-  return std::string(slash != nullptr ? slash + 1 : place.file_name()) + ":" + std::to_string(place.line());
+  return a.line() == b.line() && a.column() == b.column() &&
+         (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
 }
 std::string hexadecimal(std::uint32_t value) {
   char text[16];
@@ -36,7 +33,8 @@ bool Machine::come(LaneState& lane, const char* name, std::uint32_t mask, void* 
     fail(lane, FaultKind::divergent, at, "takes part in " + std::string(name) + " with the mask " + hexadecimal(mask) + ", " + what);
   };
   if ((mask >> own & 1u) == 0) says("which lacks its own lane " + std::to_string(own) + ",");
-  if (const std::uint32_t gone = warp.gone & mask; gone != 0) says("but its lane " + std::to_string(__builtin_ctz(gone)) + " has left the kernel,");
+  if (const std::uint32_t gone = warp.gone & mask; gone != 0)
+    says("but its lane " + std::to_string(__builtin_ctz(gone)) + " has left the kernel,");
 
   const auto same_meeting = [&](const LaneState& other) {
     return other.mask == mask && same(other.place, at) && (other.meeting == name || std::strcmp(other.meeting, name) == 0);
@@ -55,8 +53,9 @@ bool Machine::come(LaneState& lane, const char* name, std::uint32_t mask, void* 
       if (same_meeting(other))
         here |= 1u << number;
       else if ((mask >> number & 1u) != 0 && (other.mask >> own & 1u) != 0)  // each waits for the other, and for something else
-        says("but thread " + std::to_string(other.thread) + " of its warp waits in " + other.meeting + (same(other.place, at) ? "" : " at another place (" + short_place(other.place) + ")") +
-             " with the mask " + hexadecimal(other.mask) + ";");
+        says("but thread " + std::to_string(other.thread) + " of its warp waits in " + other.meeting +
+             (same(other.place, at) ? "" : " at another place (" + short_place(other.place) + ")") + " with the mask " +
+             hexadecimal(other.mask) + ";");
     }
   }
   if (here != mask) {
@@ -79,9 +78,15 @@ void Machine::meet(LaneState& lane, const Meeting& meeting, std::uint32_t mask, 
   for (std::uint32_t left = mask; left != 0; left &= left - 1) of_lane[__builtin_ctz(left)] = lane_of_warp(lane, __builtin_ctz(left)).data;
   meeting.complete(of_lane, mask);
   switch (meeting.kind) {
-    case Meeting::Kind::exchange: ++counters_.exchanges; break;
-    case Meeting::Kind::matrix_product: ++counters_.matrix_products; break;
-    case Meeting::Kind::matrix_load: ++counters_.matrix_loads; break;
+    case Meeting::Kind::exchange:
+      ++counters_.exchanges;
+      break;
+    case Meeting::Kind::matrix_product:
+      ++counters_.matrix_products;
+      break;
+    case Meeting::Kind::matrix_load:
+      ++counters_.matrix_loads;
+      break;
   }
   wake_met(lane, mask);
   maybe_yield(lane);
@@ -114,13 +119,15 @@ void Machine::barrier(LaneState& lane, const Place& at) {
   if (block.left > 0)
     for (int thread = 0; thread < kernel_.threads; ++thread)
       if (block.lanes[thread].status == Status::left)
-        fail(lane, FaultKind::barrier_not_reached, at, "waits at a barrier which thread " + std::to_string(thread) + " never reaches, since it has left the kernel; the barrier is");
+        fail(lane, FaultKind::barrier_not_reached, at,
+             "waits at a barrier which thread " + std::to_string(thread) + " never reaches, since it has left the kernel; the barrier is");
   if (block.at_barrier > 0)
     for (int thread = 0; thread < kernel_.threads; ++thread)
       if (const LaneState& other = block.lanes[thread]; other.status == Status::barrier) {
         if (!same(other.place, at))
           fail(lane, FaultKind::barrier_not_reached, at,
-               "comes to a barrier, but thread " + std::to_string(thread) + " waits at another one (" + short_place(other.place) + "); all threads of a block must come to the same,");
+               "comes to a barrier, but thread " + std::to_string(thread) + " waits at another one (" + short_place(other.place) +
+                   "); all threads of a block must come to the same,");
         break;  // those who wait are at one place
       }
   lane.place = at;
@@ -144,10 +151,12 @@ void Machine::barrier(LaneState& lane, const Place& at) {
 }
 
 void Machine::named_barrier(LaneState& lane, int id, int threads, bool waits, const Place& at) {
-  if (id < 1 || id > 15) fail(lane, FaultKind::wrong_argument, at, "names the barrier " + std::to_string(id) + ", but there are those from 1 to 15");
+  if (id < 1 || id > 15)
+    fail(lane, FaultKind::wrong_argument, at, "names the barrier " + std::to_string(id) + ", but there are those from 1 to 15");
   if (threads <= 0 || threads % 32 != 0 || threads > kernel_.threads)
     fail(lane, FaultKind::wrong_argument, at,
-         "asks a named barrier for " + std::to_string(threads) + " threads; it takes whole warps, and the block has " + std::to_string(kernel_.threads) + " threads");
+         "asks a named barrier for " + std::to_string(threads) + " threads; it takes whole warps, and the block has " +
+             std::to_string(kernel_.threads) + " threads");
   struct Wanted {
     int id, threads;
   } wanted{id, threads};
@@ -158,17 +167,20 @@ void Machine::named_barrier(LaneState& lane, int id, int threads, bool waits, co
     const LaneState& other = lane_of_warp(lane, number);
     const auto& theirs = *static_cast<const Wanted*>(other.data);
     if (theirs.id != id || theirs.threads != threads)
-      fail(lane, FaultKind::divergent, at, "names barrier " + std::to_string(id) + " for " + std::to_string(threads) + " threads, but thread " + std::to_string(other.thread) +
-                                               " of its warp names " + std::to_string(theirs.id) + " for " + std::to_string(theirs.threads));
+      fail(lane, FaultKind::divergent, at,
+           "names barrier " + std::to_string(id) + " for " + std::to_string(threads) + " threads, but thread " +
+               std::to_string(other.thread) + " of its warp names " + std::to_string(theirs.id) + " for " + std::to_string(theirs.threads));
   }
   NamedBarrier& named = block.named[static_cast<std::size_t>(id)];
   const std::uint32_t bit = 1u << lane.thread / 32;
   if ((named.warps & bit) != 0)
     fail(lane, FaultKind::named_barrier, at,
-         "comes to named barrier " + std::to_string(id) + " once more before the last round is complete: " + std::to_string(named.came) + " of " + std::to_string(named.threads) + " threads came;");
+         "comes to named barrier " + std::to_string(id) + " once more before the last round is complete: " + std::to_string(named.came) +
+             " of " + std::to_string(named.threads) + " threads came;");
   if (named.came > 0 && named.threads != threads)
     fail(lane, FaultKind::named_barrier, at,
-         "expects " + std::to_string(threads) + " threads at named barrier " + std::to_string(id) + ", but those who came before expect " + std::to_string(named.threads) + ";");
+         "expects " + std::to_string(threads) + " threads at named barrier " + std::to_string(id) + ", but those who came before expect " +
+             std::to_string(named.threads) + ";");
   named.threads = threads;
   named.came += 32;
   named.warps |= bit;

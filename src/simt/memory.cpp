@@ -12,7 +12,8 @@ namespace {
 
 void* reserve_pages(std::size_t bytes, int protection) {
   void* pages = ::mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (pages == MAP_FAILED) throw Error("the system does not give " + std::to_string(bytes >> 20) + " MiB of addresses for the emulated device", Blame::program);
+  if (pages == MAP_FAILED)
+    throw Error("the system does not give " + std::to_string(bytes >> 20) + " MiB of addresses for the emulated device", Blame::program);
   return pages;
 }
 
@@ -36,7 +37,9 @@ Memory::Impl::~Impl() {
 
 // A page of guard zone before, at least one after; what goes further finds pages that have no owner, or another buffer, and both are seen.
 Address Memory::Impl::allocate(std::size_t bytes, const std::string& name, std::size_t element, bool constant) {
-  if (bytes > size) throw Error("the buffer " + name + " of " + std::to_string(bytes) + " bytes is larger than the emulated device's memory", Blame::program);
+  if (bytes > size)
+    throw Error("the buffer " + name + " of " + std::to_string(bytes) + " bytes is larger than the emulated device's memory",
+                Blame::program);
   const std::size_t pages = (bytes + page - 1) / page + 2;
   std::size_t first = next_page_;
   if (const auto free = free_pages_.lower_bound(pages); free != free_pages_.end() && free->first <= 2 * pages) {
@@ -44,7 +47,9 @@ Address Memory::Impl::allocate(std::size_t bytes, const std::string& name, std::
     if (free->first > pages) free_pages_.emplace(free->first - pages, free->second + pages);
     free_pages_.erase(free);
   } else {
-    if (next_page_ + pages > size / page) throw Error("the emulated device has no room left for the buffer " + name + " of " + std::to_string(bytes) + " bytes", Blame::program);
+    if (next_page_ + pages > size / page)
+      throw Error("the emulated device has no room left for the buffer " + name + " of " + std::to_string(bytes) + " bytes",
+                  Blame::program);
     next_page_ += pages;
   }
   std::uint32_t index;
@@ -88,7 +93,8 @@ Region& Memory::Impl::whole(const void* at, std::size_t bytes, const char* what)
   Region* region = find(address);
   if (region == nullptr || address < region->begin || address > region->end || bytes > region->end - address)
     throw Error(std::string(what) + " of " + std::to_string(bytes) + " bytes that do not lie in one buffer of the emulated device" +
-                (region != nullptr ? ": " + region->name + " has " + std::to_string(region->end - region->begin) : ""), Blame::program);
+                    (region != nullptr ? ": " + region->name + " has " + std::to_string(region->end - region->begin) : ""),
+                Blame::program);
   return *region;
 }
 
@@ -128,5 +134,7 @@ void Memory::forget(void* at, std::size_t bytes) {
   impl_->whole(at, bytes, "forgetting");
   if (bytes > 0) std::memset(impl_->state(reinterpret_cast<Address>(at)), static_cast<int>(State::unwritten), bytes);
 }
+
+void Memory::may_differ(const void* buffer) { impl_->whole(buffer, 0, "a buffer").may_differ = true; }
 
 }  // namespace diecast::simt

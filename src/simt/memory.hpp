@@ -28,7 +28,8 @@ struct Region {  // a buffer and what is known about it
   std::size_t element = 1;
   bool constant = false;
   bool shared = false;
-  int slot = 0;                   // of shared memory: whose
+  bool may_differ = false;  // from schedule to schedule
+  int slot = 0;                                    // of shared memory: whose
   std::uint64_t read_as_constant = 0, stored = 0;  // the last launch that did so
   std::size_t first_page = 0, pages = 0;           // guard zones included
 };
@@ -63,8 +64,8 @@ struct Memory::Impl {
   std::vector<Region> regions;
   std::uint32_t stamps = 0;
   std::uint64_t launches = 0;
-  std::vector<Address> shared;         // of each block that is alive, kept from launch to launch
-  std::size_t shared_bytes = 0;        // of each of these
+  std::vector<Address> shared;   // of each block that is alive, kept from launch to launch
+  std::size_t shared_bytes = 0;  // of each of these
 
  private:
   std::size_t next_page_ = 0;

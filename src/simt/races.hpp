@@ -21,7 +21,7 @@ struct Record {
   std::uint32_t epoch;  // of these lanes
   std::uint32_t lanes;
   std::uint32_t version;  // of what they knew
-  unsigned char bytes;  // of the word, a bit each
+  unsigned char bytes;    // of the word, a bit each
   Touch touch;
   Place place;
 };
@@ -73,8 +73,8 @@ struct Toucher {
 
 // Enters an access to the bytes [address, address + bytes) and gives the record that it races with, if there is one. The first record of a
 // list is of the latest access.
-inline std::optional<Record> touch(Memory::Impl& memory, Records& records, std::uint32_t stamp, Address address, std::size_t bytes, Touch how,
-                                   const Toucher& who, const Place& place) {
+inline std::optional<Record> touch(Memory::Impl& memory, Records& records, std::uint32_t stamp, Address address, std::size_t bytes,
+                                   Touch how, const Toucher& who, const Place& place) {
   const Address end = address + bytes;
   const std::uint32_t own = 1u << who.lane;
   for (Address word = address & ~Address{3}; word < end; word += 4) {
@@ -85,7 +85,8 @@ inline std::optional<Record> touch(Memory::Impl& memory, Records& records, std::
     if (cell.stamp != stamp) cell = {stamp, 0};
     // Nobody came between, and this lane has already done as much in this epoch.
     if (cell.first != 0)
-      if (const Record& latest = records[cell.first]; latest.lanes == own && latest.warp == who.warp && latest.epoch == who.clock->epoch && latest.bytes == mask)
+      if (const Record& latest = records[cell.first];
+          latest.lanes == own && latest.warp == who.warp && latest.epoch == who.clock->epoch && latest.bytes == mask)
         if (latest.touch == how || (latest.touch == Touch::write && how == Touch::read)) continue;
 
     std::uint32_t before = 0, found = 0;
@@ -93,8 +94,8 @@ inline std::optional<Record> touch(Memory::Impl& memory, Records& records, std::
       Record& record = records[i];
       const std::uint32_t next = record.next;
       // A lane that knows the same has done the same in the same epoch, and has looked at all that lies further back.
-      if (record.touch == how && how != Touch::write && record.warp == who.warp && record.epoch == who.clock->epoch && record.version == who.clock->version &&
-          record.bytes == mask) {
+      if (record.touch == how && how != Touch::write && record.warp == who.warp && record.epoch == who.clock->epoch &&
+          record.version == who.clock->version && record.bytes == mask) {
         record.lanes |= own;
         if (before != 0) records[before].next = next;
         found = i;
@@ -116,7 +117,8 @@ inline std::optional<Record> touch(Memory::Impl& memory, Records& records, std::
       i = next;
     }
     if (found == 0)
-      cell.first = records.add({cell.first, who.warp, who.clock->epoch, own, who.clock->version, static_cast<unsigned char>(mask), how, place});
+      cell.first =
+          records.add({cell.first, who.warp, who.clock->epoch, own, who.clock->version, static_cast<unsigned char>(mask), how, place});
     else if (cell.first != found) {
       records[found].next = cell.first;
       cell.first = found;

@@ -9,11 +9,6 @@
 namespace diecast::simt {
 namespace {
 
-std::string short_place(const Place& place) {
-  const char* slash = std::strrchr(place.file_name(), '/');
-  return std::string(slash != nullptr ? slash + 1 : place.file_name()) + ":" + std::to_string(place.line());
-}
-
 // A kernel's name without the namespaces that all share.
 std::string name_of(const std::type_info& type) {
   std::string name = boost::core::demangle(type.name());
@@ -37,14 +32,22 @@ std::string ranges(const std::vector<int>& numbers) {
 
 const char* verb(Touch touch) {
   switch (touch) {
-    case Touch::read: return "loads";
-    case Touch::write: return "stores to";
-    case Touch::atomic: return "updates";
+    case Touch::read:
+      return "loads";
+    case Touch::write:
+      return "stores to";
+    case Touch::atomic:
+      return "updates";
   }
   return "";
 }
 
 }  // namespace
+
+std::string short_place(const Place& place) {
+  const char* slash = std::strrchr(place.file_name(), '/');
+  return std::string(slash != nullptr ? slash + 1 : place.file_name()) + ":" + std::to_string(place.line());
+}
 
 std::string Machine::where(const LaneState& lane) const {
   return "kernel " + name_of(*kernel_.type) + ", block " + std::to_string(lane.block) + ", thread " + std::to_string(lane.thread);
@@ -70,7 +73,8 @@ void Machine::fail_race(LaneState& lane, const Region& region, Address address, 
   const auto thread = 32 * (other.warp % static_cast<std::uint32_t>(warps_)) + static_cast<std::uint32_t>(__builtin_ctz(other.lanes));
   fail(lane, FaultKind::race, at,
        std::string(verb(how)) + " " + element(region, address) + ", and nothing orders this and what thread " + std::to_string(thread) +
-           (static_cast<int>(block) == lane.block ? "" : " of block " + std::to_string(block)) + " does there (it " + verb(other.touch) + " it at " + short_place(other.place) + "),");
+           (static_cast<int>(block) == lane.block ? "" : " of block " + std::to_string(block)) + " does there (it " + verb(other.touch) +
+           " it at " + short_place(other.place) + "),");
 }
 
 // The frames of the lane that failed are not unwound: an instruction that never throws has no way for it.
@@ -82,7 +86,8 @@ void Machine::segment_violation(LaneState* lane, Address address) {
 void Machine::blame_violation(LaneState& lane, Address address) {
   if (address == 0)
     return blame(lane, FaultKind::wrong_argument, lane.place,
-                 "needs more stack than the " + std::to_string(options_.stack_bytes) + " bytes that a lane has (Options::stack_bytes), or dereferences a null pointer; it was last seen");
+                 "needs more stack than the " + std::to_string(options_.stack_bytes) +
+                     " bytes that a lane has (Options::stack_bytes), or dereferences a null pointer; it was last seen");
   const Region* region = memory_.find(address);
   const bool inside = region != nullptr && address >= region->begin && address < region->end;
   blame(lane, FaultKind::raw_dereference, lane.place,
@@ -102,19 +107,29 @@ void Machine::stuck() {
         case Status::meeting:
           what = std::string("wait in ") + lane.meeting + " at " + short_place(lane.place);
           break;
-        case Status::barrier: what = "wait at the block's barrier at " + short_place(lane.place); break;
-        case Status::named_barrier: what = "wait at a named barrier at " + short_place(lane.place); break;
+        case Status::barrier:
+          what = "wait at the block's barrier at " + short_place(lane.place);
+          break;
+        case Status::named_barrier:
+          what = "wait at a named barrier at " + short_place(lane.place);
+          break;
         case Status::flag:
-          what = "wait until " + element(*memory_.find(lane.flag), lane.flag) + " is " + std::to_string(lane.target) + " at " + short_place(lane.place) + " (it is ";
+          what = "wait until " + element(*memory_.find(lane.flag), lane.flag) + " is " + std::to_string(lane.target) + " at " +
+                 short_place(lane.place) + " (it is ";
           {
             std::uint32_t now = 0;
             std::memcpy(&now, memory_.bytes(lane.flag), 4);
             what += std::to_string(now) + ")";
           }
           break;
-        case Status::polling: what = "poll " + element(*memory_.find(lane.flag), lane.flag) + " in vain at " + short_place(lane.place); break;
-        case Status::left: what = "have left the kernel"; break;
-        case Status::ready: break;
+        case Status::polling:
+          what = "poll " + element(*memory_.find(lane.flag), lane.flag) + " in vain at " + short_place(lane.place);
+          break;
+        case Status::left:
+          what = "have left the kernel";
+          break;
+        case Status::ready:
+          break;
       }
       meets = meets || lane.status == Status::meeting;
       at_barrier = at_barrier || lane.status == Status::barrier;
@@ -132,7 +147,8 @@ void Machine::stuck() {
     }
   }
   sentence.pop_back();
-  if (!kernel_.cooperative && block_count_ > 1) sentence += ". Blocks of this kernel run one after another, since the operation does not say cooperative = true";
+  if (!kernel_.cooperative && block_count_ > 1)
+    sentence += ". Blocks of this kernel run one after another, since the operation does not say cooperative = true";
   throw Fault(meets ? FaultKind::divergent : at_barrier ? FaultKind::barrier_not_reached : FaultKind::deadlock, sentence);
 }
 

@@ -57,8 +57,7 @@ struct EveryFunction {
     ctx.wait_copies(pending<0>);
     ctx.barrier();  // the vectors below go where other threads' copies went
     if (thread < 16) ctx.copy_async(as_vectors<4>(&shared.tile[0]), thread, as_vectors<4>(p.in), thread, thread < 15);
-    if (thread < 32)
-      ctx.copy_async(as_vectors<2>(reinterpret_cast<float*>(&shared.bytes[0])), thread, as_vectors<2>(p.in), thread);
+    if (thread < 32) ctx.copy_async(as_vectors<2>(reinterpret_cast<float*>(&shared.bytes[0])), thread, as_vectors<2>(p.in), thread);
     ctx.commit_copies();
     ctx.commit_copies();
     ctx.wait_copies(pending<1>);
@@ -80,7 +79,8 @@ struct EveryFunction {
     float x = static_cast<float>(lane);
     x += ctx.shuffle(x, 3) + ctx.shuffle_xor(x, 1) + ctx.shuffle_down(x, 2) + ctx.shuffle_up(x, 2);
     const std::uint64_t wide = ctx.shuffle_xor(std::uint64_t{1} << lane, 16);
-    x += static_cast<float>(ctx.popcount(ctx.ballot(lane % 2 == 0))) + (ctx.any(lane == 1) ? 1.0f : 0.0f) + (ctx.all(lane == 1) ? 1.0f : 0.0f);
+    x += static_cast<float>(ctx.popcount(ctx.ballot(lane % 2 == 0))) + (ctx.any(lane == 1) ? 1.0f : 0.0f) +
+         (ctx.all(lane == 1) ? 1.0f : 0.0f);
     x += ctx.warp_sum(1.0f) + ctx.warp_max(static_cast<float>(lane)) + static_cast<float>(ctx.warp_sum(lane));
     ctx.sync_warp();
     if (lane < 16) {
@@ -90,7 +90,8 @@ struct EveryFunction {
     ctx.sync_warp();
     x = ctx.fma(x, 2.0f, 1.0f) + ctx.sqrt(16.0f) + ctx.divide(6.0f, 2.0f) + ctx.exp2(3.0f) + ctx.rsqrt(0.25f) + ctx.tanh(0.0f);
     x += ctx.widen(ctx.narrow(2.0f, Half{})) + ctx.widen(ctx.narrow(3.0f, Bfloat16{})) + ctx.narrow(ctx.widen(1.0f), 0.0f);
-    x += static_cast<float>(ctx.round(2.5f) + ctx.dot4(0x01020304, 0x01010101, 5) + ctx.dot4(0xff000001u, 0x01010101, 0) + ctx.lowest_bit(8u));
+    x += static_cast<float>(ctx.round(2.5f) + ctx.dot4(0x01020304, 0x01010101, 5) + ctx.dot4(0xff000001u, 0x01010101, 0) +
+                            ctx.lowest_bit(8u));
     ctx.store(p.words, ctx.thread(), ctx.permute_bytes(static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(wide >> 8), 0x5410u));
   }
 

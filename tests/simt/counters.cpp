@@ -126,7 +126,7 @@ TEST_CASE("counters: bank conflicts") {
   CHECK(conflicts(banks<float>(4)) == 3);
   CHECK(conflicts(banks<float>(32)) == 31);
   CHECK(conflicts(banks<float>(33)) == 0);
-  CHECK(conflicts(banks<Half>(1)) == 0);   // two lanes in one word
+  CHECK(conflicts(banks<Half>(1)) == 0);  // two lanes in one word
   CHECK(conflicts(banks<Half>(64)) == 31);
   // 16 bytes a lane: eight lanes at a time, four wavefronts at least.
   CHECK(banks<kernels::Vector<float, 4>>(1).wavefronts == 4);

@@ -85,7 +85,8 @@ TEST_CASE("blocks that wait for each other run together") {
   simt::Memory memory;
   for (const int blocks : {1, 2, 5}) {
     const auto arrived = simt::buffer<std::uint32_t>(memory, "arrived", {0});
-    const simt::Buffer<std::uint32_t> values(memory, "values", static_cast<std::size_t>(2 * blocks)), out(memory, "out", static_cast<std::size_t>(blocks));
+    const simt::Buffer<std::uint32_t> values(memory, "values", static_cast<std::size_t>(2 * blocks)),
+        out(memory, "out", static_cast<std::size_t>(blocks));
     simt::agree<Rounds>(memory, blocks, {arrived.data(), values.data(), out.data(), 7});
     for (const std::uint32_t sum : out.values()) CHECK(sum == static_cast<std::uint32_t>(21 * blocks + 7 * blocks * (blocks - 1) / 2));
   }

@@ -34,5 +34,4 @@ Said said(diecast::simt::Memory& memory, int blocks, const typename Op::Params& 
   return first;
 }
 
-
 }  // namespace diecast_test

@@ -124,7 +124,8 @@ struct ThroughShared {
     const kernels::FourMatrices a = ctx.load_matrices(&shared.a[0], ctx.lane() % 16 * 16 + ctx.lane() / 16 * 8);
     const kernels::FourMatrices b = transposed ? ctx.load_matrices_transposed(&shared.b[0], ctx.lane() * 8)
                                                : ctx.load_matrices(&shared.b[0], ctx.lane() % 8 * 16 + ctx.lane() / 8 % 2 * 8);
-    const FragmentC<float> d = ctx.multiply_add(FragmentA<Half>{{a.at[0], a.at[1], a.at[2], a.at[3]}}, FragmentB<Half>{{b.at[0], b.at[1]}}, FragmentC<float>{});
+    const FragmentC<float> d =
+        ctx.multiply_add(FragmentA<Half>{{a.at[0], a.at[1], a.at[2], a.at[3]}}, FragmentB<Half>{{b.at[0], b.at[1]}}, FragmentC<float>{});
     for (int i = 0; i < 4; ++i) ctx.store(p.d, c_row(ctx.lane() >> 2, i) * 8 + c_column(ctx.lane() % 4, i), d.at[i]);
   }
 };
@@ -137,13 +138,15 @@ void check_through_shared() {
   simt::Memory memory;
   const auto a_there = simt::constants(memory, "a", a), b_there = simt::constants(memory, "b", b);
   const simt::Buffer<float> d(memory, "d", 16 * 8);
-  const simt::Counters counters = simt::agree<ThroughShared<transposed>>(memory, 1, {a_there.data(), b_there.data(), d.data()}, {.count = true});
+  const simt::Counters counters =
+      simt::agree<ThroughShared<transposed>>(memory, 1, {a_there.data(), b_there.data(), d.data()}, {.count = true});
   CHECK(counters.matrix_products == 1);
   CHECK(counters.matrix_loads == 2);
   for (int row = 0; row < 16; ++row)
     for (int column = 0; column < 8; ++column) {
       int sum = 0;
-      for (int k = 0; k < 16; ++k) sum += small_number(row * 16 + k) * small_number(7 * (transposed ? k * 8 + column : column * 16 + k) + 1);
+      for (int k = 0; k < 16; ++k)
+        sum += small_number(row * 16 + k) * small_number(7 * (transposed ? k * 8 + column : column * 16 + k) + 1);
       CHECK(d.values()[static_cast<std::size_t>(row * 8 + column)] == static_cast<float>(sum));
     }
 }

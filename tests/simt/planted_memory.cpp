@@ -206,7 +206,7 @@ struct WaitsButTellsNobody : Tile {
   static void run(C& ctx, const Params& p, Shared& shared) {
     ctx.copy_async(shared.tile[0], ctx.thread(), p.in, ctx.thread());
     ctx.commit_copies();
-    ctx.barrier();               // before the wait: what the neighbour copied may still be on its way
+    ctx.barrier();  // before the wait: what the neighbour copied may still be on its way
     ctx.wait_copies(pending<0>);
     ctx.store(p.out, ctx.thread(), ctx.load(shared.tile[0], (ctx.thread() + 1) % threads));
   }
@@ -321,4 +321,6 @@ TEST_CASE("planted: an access that goes past the context") {
   expect<DereferencesShared>(FaultKind::raw_dereference, {"dereferences shared memory at byte"});
 }
 
-TEST_CASE("planted: a kernel that needs more stack than it has") { expect<EndlessRecursion>(FaultKind::wrong_argument, {"needs more stack"}); }
+TEST_CASE("planted: a kernel that needs more stack than it has") {
+  expect<EndlessRecursion>(FaultKind::wrong_argument, {"needs more stack"});
+}

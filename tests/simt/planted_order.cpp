@@ -132,7 +132,8 @@ struct FlagWithoutAcquire : Cooperative {
       ctx.store(p.out, 0, 1.0f);
       ctx.store_release(p.flag, 0, 1u);
     } else {
-      while (ctx.load_relaxed(p.flag, 0) == 0) {}
+      while (ctx.load_relaxed(p.flag, 0) == 0) {
+      }
       ctx.store(p.out, 1, ctx.load(p.out, 0));
     }
   }
@@ -209,7 +210,8 @@ struct DifferentPlaces : Operation {
 struct ProductOfHalfAWarp : Operation {
   template <ExecutionContext C>
   static void run(C& ctx, const Params&, Shared&) {
-    if (ctx.lane() < 16) ctx.multiply_add(kernels::FragmentA<std::int8_t>{}, kernels::FragmentB<std::int8_t>{}, kernels::FragmentC<std::int32_t>{});
+    if (ctx.lane() < 16)
+      ctx.multiply_add(kernels::FragmentA<std::int8_t>{}, kernels::FragmentB<std::int8_t>{}, kernels::FragmentC<std::int32_t>{});
   }
 };
 
@@ -305,7 +307,17 @@ struct WaitsForABlockThatMayNotRun : Operation {
 struct PollsForEver : Cooperative {
   template <ExecutionContext C>
   static void run(C& ctx, const Params& p, Shared&) {
-    while (ctx.load_acquire(p.flag, 3) == 0) {}
+    while (ctx.load_acquire(p.flag, 3) == 0) {
+    }
+  }
+};
+
+struct PollsPlainly : Cooperative {
+  template <ExecutionContext C>
+  static void run(C& ctx, const Params& p, Shared&) {
+    if (ctx.thread() == 0)
+      while (ctx.load(p.flag, ctx.block()) == 0) {
+      }
   }
 };
 
@@ -348,8 +360,10 @@ void expect(FaultKind kind, const std::vector<std::string>& words, int blocks = 
 }  // namespace
 
 TEST_CASE("planted: C4: shared memory without the barrier that orders it") {
-  expect<MissingBarrier>(FaultKind::race, {"kernel MissingBarrier, block 0, thread 0:", "shared memory at byte 4", "planted_order.cpp:"}, 1, FaultKind::unwritten);
-  expect<MissingWarpBarrier>(FaultKind::race, {"thread 31: loads shared memory at byte 120", "nothing orders this and what thread 30 does"});
+  expect<MissingBarrier>(FaultKind::race, {"kernel MissingBarrier, block 0, thread 0:", "shared memory at byte 4", "planted_order.cpp:"}, 1,
+                         FaultKind::unwritten);
+  expect<MissingWarpBarrier>(FaultKind::race,
+                             {"thread 31: loads shared memory at byte 120", "nothing orders this and what thread 30 does"});
   expect<WarpBarrierIsTooNarrow>(FaultKind::race, {"thread 31", "byte 252"}, 1, FaultKind::unwritten);
   expect<ReusedReduction>(FaultKind::race, {"stores to shared memory at byte 256"});
   expect<RefilledTooEarly>(FaultKind::race, {"shared memory"});
@@ -403,4 +417,15 @@ TEST_CASE("planted: a result that depends on the schedule") {
     CHECK(static_cast<int>(fault.kind()) == static_cast<int>(FaultKind::schedule));
     CHECK_THAT(fault.what(), Catch::Contains("out[0]") && Catch::Contains("forward and reverse"));
   }
+}
+
+TEST_CASE("planted: a loop that waits for a plain store", "[slow]") {
+  Three three;
+  CHECK_THROWS_WITH(simt::launch<PollsPlainly>(three.memory, 2, three.params()), Catch::Contains("does it wait for a plain store?"));
+}
+
+TEST_CASE("a buffer of which the schedule may decide") {
+  Three three;
+  three.out.may_differ();
+  CHECK_NOTHROW(simt::agree<FirstComes>(three.memory, 2, three.params()));
 }

@@ -66,7 +66,8 @@ TEST_CASE("primitives: votes and sums") {
   CHECK(one<int>([](auto& ctx) { return ctx.all(ctx.lane() < 31) ? 1 : 0; }) == 0);
   CHECK(one<int>([](auto& ctx) { return ctx.all(true) ? 1 : 0; }) == 1);
   CHECK(each<int>([](auto& ctx) { return ctx.warp_sum(ctx.lane() * ctx.lane()); }) == std::vector<int>(32, 10416));
-  CHECK(each<float>([](auto& ctx) { return ctx.warp_max(static_cast<float>((ctx.lane() * 7) % 32) - 40.0f); }) == std::vector<float>(32, -9.0f));
+  CHECK(each<float>([](auto& ctx) { return ctx.warp_max(static_cast<float>((ctx.lane() * 7) % 32) - 40.0f); }) ==
+        std::vector<float>(32, -9.0f));
   CHECK(one<float>([](auto& ctx) { return ctx.warp_max(ctx.lane() == 4 ? std::numeric_limits<float>::quiet_NaN() : -1.0f); }) == -1.0f);
   // The butterfly's order: 2^24 and thirty-one ones; only sums of several ones survive beside 2^24.
   const float butterfly = one<float>([](auto& ctx) { return ctx.warp_sum(ctx.lane() == 0 ? 0x1p24f : 1.0f); });
@@ -79,9 +80,12 @@ TEST_CASE("primitives: votes and sums") {
 
 TEST_CASE("primitives: products of four bytes") {
   // (1, -2, 127, -128) . (5, 6, -7, -128) + 1000 = 5 - 12 - 889 + 16384 + 1000
-  CHECK(one<std::int32_t>([](auto& ctx) { return ctx.dot4(static_cast<std::int32_t>(0x807ffe01u), static_cast<std::int32_t>(0x80f90605u), 1000); }) == 16488);
+  CHECK(one<std::int32_t>([](auto& ctx) {
+          return ctx.dot4(static_cast<std::int32_t>(0x807ffe01u), static_cast<std::int32_t>(0x80f90605u), 1000);
+        }) == 16488);
   // unsigned: (1, 254, 127, 128) . (5, 6, -7, -128) = 5 + 1524 - 889 - 16384
-  CHECK(one<std::int32_t>([](auto& ctx) { return ctx.dot4(std::uint32_t{0x807ffe01u}, static_cast<std::int32_t>(0x80f90605u), 0); }) == -15744);
+  CHECK(one<std::int32_t>([](auto& ctx) { return ctx.dot4(std::uint32_t{0x807ffe01u}, static_cast<std::int32_t>(0x80f90605u), 0); }) ==
+        -15744);
   CHECK(one<std::uint32_t>([](auto& ctx) { return ctx.permute_bytes(0x33221100u, 0x77665544u, 0x7210u); }) == 0x77221100u);
   CHECK(one<std::uint32_t>([](auto& ctx) { return ctx.permute_bytes(0x33221100u, 0x77665544u, 0x0426u); }) == 0x00442266u);
   CHECK(one<int>([](auto& ctx) { return ctx.popcount(0xf0f00001u); }) == 9);

@@ -39,7 +39,7 @@ struct WarpOnly {
 struct HalvesOfAWord {
   static constexpr int threads = 64;
   struct Params {
-    Half* out;         // [128]
+    Half* out;           // [128]
     std::int8_t* bytes;  // [64]
   };
   using Shared = Nothing;
@@ -170,7 +170,8 @@ struct ReleaseSequence {
       ctx.store(p.out, 0, 5.0f);
       ctx.atomic_add(p.flag, 0, 1u, Order::release);
     } else if (ctx.block() == 1) {
-      while (ctx.load_relaxed(p.flag, 0) != 0xffffffffu) {}
+      while (ctx.load_relaxed(p.flag, 0) != 0xffffffffu) {
+      }
       ctx.atomic_add(p.flag, 0, 1u);
     } else {
       ctx.wait_at_least(p.flag, 0, 0u);

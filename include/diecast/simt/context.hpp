@@ -63,7 +63,8 @@ class Context {
   }
 
   template <class P, class T>
-  void copy_async(P&& to, std::int64_t index, const T* from, std::int64_t from_index, bool valid = true, const Place& at = Place::current()) {
+  void copy_async(P&& to, std::int64_t index, const T* from, std::int64_t from_index, bool valid = true,
+                  const Place& at = Place::current()) {
     static_assert(std::is_same_v<Of<P>, T>, "an asynchronous copy keeps the type");
     static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16, "an asynchronous copy moves 4, 8 or 16 bytes");
     check_extent<P>(index, at);
@@ -92,7 +93,8 @@ class Context {
   void store_relaxed(std::uint32_t* to, std::int64_t index, std::uint32_t value, const Place& at = Place::current()) {
     word(Update::store, to, index, value, 0, Order::relaxed, at);
   }
-  std::uint32_t atomic_add(std::uint32_t* to, std::int64_t index, std::uint32_t value, Order order = Order::relaxed, const Place& at = Place::current()) {
+  std::uint32_t atomic_add(std::uint32_t* to, std::int64_t index, std::uint32_t value, Order order = Order::relaxed,
+                           const Place& at = Place::current()) {
     return word(Update::add, to, index, value, 0, order, at);
   }
   float atomic_add(float* to, std::int64_t index, float value, const Place& at = Place::current()) {
@@ -129,9 +131,15 @@ class Context {
   T shuffle_up(T value, int by, std::uint32_t lanes = kernels::all_lanes, const Place& at = Place::current()) {
     return shuffled("shuffle_up", value, lane() - by >= 0 ? lane() - by : lane(), lanes, at);
   }
-  std::uint32_t ballot(bool yes, std::uint32_t lanes = kernels::all_lanes, const Place& at = Place::current()) { return votes("ballot", yes, lanes, at); }
-  bool any(bool yes, std::uint32_t lanes = kernels::all_lanes, const Place& at = Place::current()) { return votes("any", yes, lanes, at) != 0; }
-  bool all(bool yes, std::uint32_t lanes = kernels::all_lanes, const Place& at = Place::current()) { return votes("all", yes, lanes, at) == lanes; }
+  std::uint32_t ballot(bool yes, std::uint32_t lanes = kernels::all_lanes, const Place& at = Place::current()) {
+    return votes("ballot", yes, lanes, at);
+  }
+  bool any(bool yes, std::uint32_t lanes = kernels::all_lanes, const Place& at = Place::current()) {
+    return votes("any", yes, lanes, at) != 0;
+  }
+  bool all(bool yes, std::uint32_t lanes = kernels::all_lanes, const Place& at = Place::current()) {
+    return votes("all", yes, lanes, at) == lanes;
+  }
   float warp_sum(float value, const Place& at = Place::current()) {
     static constexpr Meeting meeting{"warp_sum", &butterfly<float, Plus>};
     lane_->meet(meeting, kernels::all_lanes, &value, at);
@@ -158,8 +166,8 @@ class Context {
     return matrices<true>("load_matrices_transposed", row, index, at);
   }
   template <class Element, class Sum>
-  kernels::FragmentC<Sum> multiply_add(const kernels::FragmentA<Element>& a, const kernels::FragmentB<Element>& b, kernels::FragmentC<Sum> c,
-                                       const Place& at = Place::current()) {
+  kernels::FragmentC<Sum> multiply_add(const kernels::FragmentA<Element>& a, const kernels::FragmentB<Element>& b,
+                                       kernels::FragmentC<Sum> c, const Place& at = Place::current()) {
     static constexpr Meeting meeting{"multiply_add", &matrix_product<Element, Sum>, Meeting::Kind::matrix_product};
     MatrixProduct<Element, Sum> product{a, b, c};
     lane_->meet(meeting, kernels::all_lanes, &product, at);
@@ -193,16 +201,16 @@ class Context {
   std::uint32_t permute_bytes(std::uint32_t low, std::uint32_t high, std::uint32_t selector) const {
     const std::uint64_t bytes = low | static_cast<std::uint64_t>(high) << 32;
     std::uint32_t out = 0;
-    for (unsigned i = 0; i < 4; ++i)
-      out |= static_cast<std::uint32_t>(bytes >> (8 * (selector >> (4 * i) & 7u)) & 255u) << (8 * i);
+    for (unsigned i = 0; i < 4; ++i) out |= static_cast<std::uint32_t>(bytes >> (8 * (selector >> (4 * i) & 7u)) & 255u) << (8 * i);
     return out;
   }
 
  private:
   template <class T>
   static constexpr void check_type() {
-    static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16),
-                  "a lane moves trivial values of 1, 2, 4, 8 or 16 bytes");
+    static_assert(
+        std::is_trivially_copyable_v<T> && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16),
+        "a lane moves trivial values of 1, 2, 4, 8 or 16 bytes");
   }
   template <class T>
   static T* address(T* pointer) {
@@ -221,7 +229,8 @@ class Context {
     std::memcpy(&value, lane_->access(address(from), index, sizeof value, sizeof value, access, at), sizeof value);
     return value;
   }
-  std::uint32_t word(Update what, const void* base, std::int64_t index, std::uint32_t value, std::uint32_t expected, Order order, const Place& at) {
+  std::uint32_t word(Update what, const void* base, std::int64_t index, std::uint32_t value, std::uint32_t expected, Order order,
+                     const Place& at) {
     return static_cast<std::uint32_t>(lane_->update(what, base, index, 4, value, expected, order, at));
   }
   template <class T>
@@ -248,7 +257,8 @@ class Context {
   template <class First>
   static std::int32_t dot(std::uint32_t a, std::int32_t b, std::int32_t c) {
     std::int64_t sum = c;
-    for (int i = 0; i < 4; ++i) sum += static_cast<First>(a >> (8 * i)) * static_cast<std::int8_t>(static_cast<std::uint32_t>(b) >> (8 * i));
+    for (int i = 0; i < 4; ++i)
+      sum += static_cast<First>(a >> (8 * i)) * static_cast<std::int8_t>(static_cast<std::uint32_t>(b) >> (8 * i));
     return static_cast<std::int32_t>(sum);  // modulo 2^32, as the device does
   }
   static float flushed(float x) { return std::abs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; }

@@ -1,5 +1,6 @@
-// What a launch did, in numbers that do not depend on the schedule: memory traffic as the warps asked for it, and instructions of interest.
-// Counted only where Options::count asks for it. Source of the rules: CUDA C++ Best Practices Guide, 10.2 (32-byte sectors, 32 banks of 4 bytes).
+// What a launch did, in numbers that do not depend on the schedule: memory traffic as the warps asked for it, and instructions of
+// interest. Traffic is counted only where Options::count asks for it. Source of the rules: CUDA C++ Best Practices Guide, 10.2 (32-byte
+// sectors, 32 banks of 4 bytes).
 #pragma once
 
 #include <array>
@@ -32,16 +33,16 @@ struct Counters {
   };
   std::map<std::string, OfBuffer> buffers;  // by the buffer's name; asynchronous copies included
   SharedTraffic shared_read, shared_written;
-  std::array<std::uint64_t, 5> loads{};     // warp loads of global memory of 1, 2, 4, 8 and 16 bytes a lane
-  std::uint64_t barriers = 0;               // of blocks, each counted once a block
-  std::uint64_t named_barriers = 0;         // each counted once
+  std::array<std::uint64_t, 5> loads{};  // warp loads of global memory of 1, 2, 4, 8 and 16 bytes a lane
+  std::uint64_t barriers = 0;            // of blocks, each counted once a block
+  std::uint64_t named_barriers = 0;      // each counted once
   std::uint64_t warp_barriers = 0;
-  std::uint64_t exchanges = 0;              // shuffles, ballots, votes, warp sums: warp instructions
-  std::uint64_t matrix_products = 0;        // tensor-core instructions
-  std::uint64_t matrix_loads = 0;           // ldmatrix
-  std::uint64_t copies = 0;                 // cp.async: warp instructions
-  std::uint64_t atomics = 0;                // of threads
-  std::uint64_t dots = 0;                   // four-byte dot products of threads
+  std::uint64_t exchanges = 0;        // shuffles, ballots, votes, warp sums: warp instructions
+  std::uint64_t matrix_products = 0;  // tensor-core instructions
+  std::uint64_t matrix_loads = 0;     // ldmatrix
+  std::uint64_t copies = 0;           // cp.async: warp instructions
+  std::uint64_t atomics = 0;          // of threads
+  std::uint64_t dots = 0;             // four-byte dot products of threads
 
   Traffic read() const { return sum(&OfBuffer::read); }
   Traffic written() const { return sum(&OfBuffer::written); }

@@ -31,6 +31,7 @@ class Memory {
   void download(void* to, const void* from, std::size_t bytes) const;
   std::size_t unwritten(const void* from, std::size_t bytes) const;  // how many bytes nobody wrote
   void forget(void* at, std::size_t bytes);                          // makes them unwritten
+  void may_differ(const void* buffer);  // what a kernel leaves there may depend on the schedule (tickets, scratch): agree looks away
 
   struct Impl;
   Impl& impl() { return *impl_; }
@@ -47,7 +48,8 @@ class Buffer {
  public:
   Buffer(Memory& memory, const std::string& name, std::size_t size, bool constant = false)
       : memory_(&memory), size_(size), data_(static_cast<T*>(memory.allocate(size * sizeof(T), name, sizeof(T), constant))) {}
-  Buffer(Memory& memory, const std::string& name, const std::vector<T>& values, bool constant = false) : Buffer(memory, name, values.size(), constant) {
+  Buffer(Memory& memory, const std::string& name, const std::vector<T>& values, bool constant = false)
+      : Buffer(memory, name, values.size(), constant) {
     write(values);
   }
   Buffer(Buffer&& other) noexcept : memory_(other.memory_), size_(other.size_), data_(std::exchange(other.data_, nullptr)) {}
@@ -71,6 +73,7 @@ class Buffer {
   }
   std::size_t unwritten() const { return memory_->unwritten(data_, size_ * sizeof(T)); }  // bytes
   void forget() { memory_->forget(data_, size_ * sizeof(T)); }
+  void may_differ() { memory_->may_differ(data_); }
 
  private:
   Memory* memory_;

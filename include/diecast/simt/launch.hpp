@@ -15,6 +15,8 @@
 
 namespace diecast::simt {
 
+inline constexpr std::size_t most_shared_bytes = 227 * 1024;  // of a block on sm_90 and sm_100; sm_80 has 163 KiB
+
 // An operation without its types.
 struct Kernel {
   const std::type_info* type;  // its name, for reports
@@ -29,14 +31,19 @@ Kernel kernel_of() {
   using Shared = typename Op::Shared;
   static_assert(std::is_trivially_default_constructible_v<Shared> && std::is_trivially_destructible_v<Shared>,
                 "Shared is memory that nobody has written when a block begins: its members must be trivial");
-  static_assert(Op::threads > 0 && Op::threads % kernels::warp_lanes == 0 && Op::threads <= 1024, "a block has whole warps and at most 1024 threads");
+  static_assert(Op::threads > 0 && Op::threads % kernels::warp_lanes == 0 && Op::threads <= 1024,
+                "a block has whole warps and at most 1024 threads");
   constexpr bool cooperative = [] {
     if constexpr (requires { Op::cooperative; })
       return static_cast<bool>(Op::cooperative);
     else
       return false;
   }();
-  return {&typeid(Op), Op::threads, cooperative, std::is_empty_v<Shared> ? 0 : sizeof(Shared), alignof(Shared),
+  return {&typeid(Op),
+          Op::threads,
+          cooperative,
+          std::is_empty_v<Shared> ? 0 : sizeof(Shared),
+          alignof(Shared),
           [](Lane& lane, const void* params, void* shared) {
             Context ctx(lane);
             Op::run(ctx, *static_cast<const typename Op::Params*>(params), *static_cast<Shared*>(shared));

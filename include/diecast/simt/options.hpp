@@ -16,8 +16,8 @@ enum class Schedule {
 struct Options {
   Schedule schedule = Schedule::forward;
   std::uint64_t seed = 1;
-  bool races = true;   // look for data races; without it a launch takes about half the time
-  bool count = false;  // fill the Counters; each access is remembered until its warp meets
+  bool races = true;                    // look for data races; without it a launch takes about half the time
+  bool count = false;                   // fill the Counters; each access is remembered until its warp meets
   std::size_t stack_bytes = 64 * 1024;  // of each lane
 };
 

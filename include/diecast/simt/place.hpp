@@ -14,7 +14,8 @@ class Place {
     return {at.file_name(), at.line(), at.column()};
   }
 #else
-  static constexpr Place current(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE(), unsigned column = __builtin_COLUMN()) {
+  static constexpr Place current(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE(),
+                                 unsigned column = __builtin_COLUMN()) {
     return {file, line, column};
   }
 #endif

@@ -64,7 +64,9 @@ struct MatrixRows {
 
 template <bool transposed>
 void distribute(void* const* of_lane, std::uint32_t) {
-  const auto element = [&](int matrix, int row, int column) { return static_cast<const MatrixRows*>(of_lane[8 * matrix + row])->own[column]; };
+  const auto element = [&](int matrix, int row, int column) {
+    return static_cast<const MatrixRows*>(of_lane[8 * matrix + row])->own[column];
+  };
   for (int lane = 0; lane < 32; ++lane)
     for (int matrix = 0; matrix < 4; ++matrix) {
       const int row = lane / 4, column = 2 * (lane % 4);
