@@ -21,11 +21,11 @@ BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 
 
-def text_sequences(engine, context):
+def text_sequences(engine, model, context):
     """Ids of the text, paragraph by paragraph, none longer than the context."""
     sequences = []
     for paragraph in (BENCH / "text.txt").read_text(encoding="utf-8").split("\n\n"):
-        done = subprocess.run([engine, "tokens", "--json", paragraph.strip()], capture_output=True, text=True, check=True)
+        done = subprocess.run([engine, "tokens", "--model", model, "--json", paragraph.strip()], capture_output=True, text=True, check=True)
         ids = json.loads(done.stdout)["ids"]
         sequences += [ids[i:i + context] for i in range(0, len(ids), context)]
     return sequences
@@ -74,7 +74,7 @@ def main():
     parser.add_argument("--scratch", help="a folder for the logits")
     parser.add_argument("--output", type=Path, help="a folder for the two JSON files")
     options = parser.parse_args()
-    for name, sequences in (("oracle", oracle_sequences(options.oracle)), ("text", text_sequences(options.engine, 1024))):
+    for name, sequences in (("oracle", oracle_sequences(options.oracle)), ("text", text_sequences(options.engine, options.model, 1024))):
         with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
             folder = Path(folder)
             ids, reference, other = folder / "ids", folder / "reference", folder / "other"

@@ -77,12 +77,13 @@ def options_of(work, settings=()):
 
 
 class Ours:
-    def __init__(self, engine, precision):
-        self.name, self.engine, self.precision = f"diecast {precision}", engine, precision
+    def __init__(self, engine, precision, head="screened"):
+        self.name = f"diecast {precision}" + (", whole head" if head == "whole" else "")
+        self.engine, self.precision, self.head = engine, precision, head
         self.settings = [{"threads": CPUS}]
 
     def command(self, work, settings):
-        common = ["--precision", self.precision, "--threads", str(settings["threads"])]
+        common = ["--precision", self.precision, "--head", self.head, "--threads", str(settings["threads"])]
         if work["what"] == "cold":
             return [self.engine, "run", "--raw", "--greedy", "--max-tokens", "1", PROMPT, *common]
         one = {"prompt": 0, "generate": 0, **work}
@@ -152,7 +153,7 @@ def sample(contestant, work, settings, tries=TRIES):
         value = report[f"{work['what']}_tok_s"]
     else:
         value = statistics.median(report["tok_s"])
-    keep = ("bytes_per_token", "bandwidth_share", "int8_share", "ceilings", "peak_rss_bytes")
+    keep = ("bytes_per_token", "head_rows_computed", "bandwidth_share", "int8_share", "ceilings", "peak_rss_bytes")
     return {"value": value, "other": best["other"], "disturbed": best["other"] > MOST_OTHER, "discarded": best["discarded"], **{k: report[k] for k in keep if k in report}}
 
 
@@ -247,6 +248,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--works", help="some works only, separated by commas: " + ", ".join(WORKS))
     parser.add_argument("--peers", default="llama_cpp,ik_llama_cpp,openvino", help="peers to measure, separated by commas; an empty list: none")
+    parser.add_argument("--few-settings", action="store_true", help="try of the peers only flash attention on and off, with all cores and repacked weights")
     parser.add_argument("--precisions", default="fast,balanced,exact")
     parser.add_argument("--output", type=Path, help="the JSON file")
     options = parser.parse_args()
@@ -255,8 +257,11 @@ def main():
     of_peer = {p: python_with(pythons, "openvino_genai" if p == "openvino" else p) for p in peers}
 
     def contestants(engine, model):
-        return [*(Ours(engine, p) for p in precisions),
-                *(OpenVino(python, model) if p == "openvino" else Llama(python, model, p) for p, python in of_peer.items())]
+        peers = [OpenVino(python, model) if p == "openvino" else Llama(python, model, p) for p, python in of_peer.items()]
+        if options.few_settings:
+            for peer in peers:
+                peer.settings = [s for s in peer.settings if s["threads"] == CPUS and s.get("repack", 1) == 1]
+        return [*(Ours(engine, p) for p in precisions), *peers]
 
     cpu = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))[1].strip()
     output = options.output or BENCH / "results" / f"{datetime.date.today()}-{re.sub('[^a-z0-9]+', '-', cpu.lower()).strip('-')}.json"
@@ -268,7 +273,7 @@ def main():
               "works": measure(contestants(engine, options.model), works, options.rounds)}
     if options.gemma:
         gemma = options.gemma_engine or engine_of(options.gemma)
-        result["works"].update(measure(contestants(gemma, options.gemma), {f"decode {options.gemma.stem}": WORKS["decode"]}, options.rounds))
+        result["works"].update(measure([*(Ours(gemma, p, "whole") for p in precisions), *contestants(gemma, options.gemma)], {f"decode {options.gemma.stem}": WORKS["decode"]}, options.rounds))
     for python in set(of_peer.values()):
         result.setdefault("versions", {}).update(json.loads(subprocess.run(
             [python, "-c", "import json, importlib.metadata as m; print(json.dumps({d.metadata['Name']: d.version for d in m.distributions() "

@@ -12,8 +12,8 @@ set(DIECAST_MACHINE -march=native CACHE STRING "compiler options that choose the
 
 add_library(diecast_shell STATIC EXCLUDE_FROM_ALL
   tools/engine/main.cpp tools/engine/load.cpp tools/engine/run.cpp tools/engine/chat.cpp tools/engine/tokens.cpp tools/engine/logits.cpp
-  tools/engine/info.cpp tools/engine/pack.cpp tools/engine/verify.cpp tools/engine/bench.cpp)
-target_link_libraries(diecast_shell PUBLIC diecast::hf diecast::reference diecast::identity diecast::sentencepiece CLI11::CLI11 fmt::fmt PRIVATE diecast_warnings)
+  tools/engine/info.cpp tools/engine/pack.cpp tools/engine/verify.cpp tools/engine/bench.cpp tools/engine/serve.cpp)
+target_link_libraries(diecast_shell PUBLIC diecast::hf diecast::reference diecast::identity diecast::sentencepiece diecast::compiled_serve CLI11::CLI11 fmt::fmt PRIVATE diecast_warnings)
 target_include_directories(diecast_shell PUBLIC tools/engine)
 
 # diecast_engine(IDENTIFIER NAME [HEADER]): the target engine_<identifier> makes engines/NAME; without a config's header it takes any model.

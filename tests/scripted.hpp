@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <span>
@@ -64,6 +65,8 @@ class Model final : public Backend {
   Rule rule;
   std::function<void()> before_forward{};  // may throw or cancel
   std::function<void()> during_forward{};  // the same, when the rows are already in the cache
+  bool copies_blocks = true;
+  std::string layout = "scripted";
   mutable std::atomic<int> forwards{0}, rows_run{0}, highest_position{-1};
 
  private:
@@ -96,6 +99,10 @@ class Model final : public Backend {
       return {values_, model_.spec_.vocab};
     }
     BlockTable& table() override { return table_; }
+    std::size_t block_bytes() const override { return model_.copies_blocks ? BlockTable::block_tokens * sizeof(int) : 0; }
+    void read_block(int block, std::span<std::byte> to) const override { std::memcpy(to.data(), ids_.data() + block * BlockTable::block_tokens, block_bytes()); }
+    void write_block(int block, std::span<const std::byte> from) override { std::memcpy(ids_.data() + block * BlockTable::block_tokens, from.data(), block_bytes()); }
+    std::string block_layout() const override { return model_.layout; }
 
    private:
     const Model& model_;

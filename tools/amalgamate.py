@@ -20,6 +20,7 @@ PARTS = {
     "diecast/identity.hpp": ("openssl/",),
     "diecast/reference.hpp": ("Eigen/",),
     "diecast/sentencepiece.hpp": ("sentencepiece",),
+    "diecast/serve.hpp": ("boost/asio", "boost/beast", "nlohmann/"),
 }
 REPEATED = ("diecast/isa_begin.hpp", "diecast/isa_end.hpp")
 OUR_INCLUDE = re.compile(r"\s*#\s*include\s*<(diecast/[^>]+)>")

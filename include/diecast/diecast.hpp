@@ -44,7 +44,12 @@
 
 // 7 decode until a stop condition.
 #include <diecast/generate/answer.hpp>
+#include <diecast/generate/conversation.hpp>
 #include <diecast/generate/engine.hpp>
+#include <diecast/generate/prefix_cache.hpp>
+#include <diecast/generate/scheduler.hpp>
+#include <diecast/generate/scheduling.hpp>
+#include <diecast/generate/sequence_file.hpp>
 #include <diecast/generate/session.hpp>
 #include <diecast/generate/stop.hpp>
 

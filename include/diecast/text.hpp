@@ -2,7 +2,9 @@
 #pragma once
 
 #include <charconv>
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace diecast {
 
@@ -11,6 +13,34 @@ inline std::string text_of(double value) {
   char buffer[32];
   const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
   return {buffer, result.ptr};
+}
+
+// Text out of a file as it may stand in a sentence: in quotes, control characters and quotes escaped, cut when long.
+inline std::string in_quotes(std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  constexpr std::size_t longest = 120;
+  std::string out = "\"";
+  const auto escape = [&](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += "\\x";
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (i >= longest && (byte & 0xC0) != 0x80) return out + "...\"";  // not within a character
+    const bool is_c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) >= 0x80 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (is_c1) {
+      escape(text[i]);
+      escape(text[++i]);
+    } else if (byte < 0x20 || byte == 0x7f) {
+      escape(text[i]);
+    } else {
+      if (text[i] == '"' || text[i] == '\\') out += '\\';
+      out += text[i];
+    }
+  }
+  return out + "\"";
 }
 
 // A code point up to U+10FFFF in UTF-8; a surrogate is written like any other.

@@ -381,17 +381,17 @@ struct Bytes {
   std::array<std::uint8_t, 64> v;
 };
 
-namespace detail {
+namespace inner {
 template <class Out, class F>
 inline Out each(const F& f) {
   Out out;
   for (std::size_t i = 0; i < out.v.size(); ++i) out.v[i] = f(i);
   return out;
 }
-}  // namespace detail
+}  // namespace inner
 
-inline Floats broadcast(float x) { return detail::each<Floats>([=](std::size_t) { return x; }); }
-inline Floats load(const float* at) { return detail::each<Floats>([=](std::size_t i) { return at[i]; }); }
+inline Floats broadcast(float x) { return inner::each<Floats>([=](std::size_t) { return x; }); }
+inline Floats load(const float* at) { return inner::each<Floats>([=](std::size_t i) { return at[i]; }); }
 inline void store(float* at, const Floats& x) {
   for (std::size_t i = 0; i < 16; ++i) at[i] = x.v[i];
 }
@@ -403,32 +403,32 @@ inline Floats load_first(const float* at, int count) {
 inline void store_first(float* at, const Floats& x, int count) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) at[i] = x.v[i];
 }
-inline Floats load(const std::uint16_t* halfs) { return detail::each<Floats>([=](std::size_t i) { return half_to_float(halfs[i]); }); }
-inline Floats load_bfloats(const std::uint16_t* at) { return detail::each<Floats>([=](std::size_t i) { return bfloat_to_float(at[i]); }); }
+inline Floats load(const std::uint16_t* halfs) { return inner::each<Floats>([=](std::size_t i) { return half_to_float(halfs[i]); }); }
+inline Floats load_bfloats(const std::uint16_t* at) { return inner::each<Floats>([=](std::size_t i) { return bfloat_to_float(at[i]); }); }
 inline void store_halfs(std::uint16_t* at, const Floats& x) {
   for (std::size_t i = 0; i < 16; ++i) at[i] = float_to_half(x.v[i]);
 }
 
-inline Floats operator+(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] + y.v[i]; }); }
-inline Floats operator-(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] - y.v[i]; }); }
-inline Floats operator*(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] * y.v[i]; }); }
-inline Floats operator/(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] / y.v[i]; }); }
+inline Floats operator+(const Floats& x, const Floats& y) { return inner::each<Floats>([&](std::size_t i) { return x.v[i] + y.v[i]; }); }
+inline Floats operator-(const Floats& x, const Floats& y) { return inner::each<Floats>([&](std::size_t i) { return x.v[i] - y.v[i]; }); }
+inline Floats operator*(const Floats& x, const Floats& y) { return inner::each<Floats>([&](std::size_t i) { return x.v[i] * y.v[i]; }); }
+inline Floats operator/(const Floats& x, const Floats& y) { return inner::each<Floats>([&](std::size_t i) { return x.v[i] / y.v[i]; }); }
 // One rounding where the machine has the instruction, two everywhere else: never a choice of the compiler's.
 inline Floats fma(const Floats& x, const Floats& y, const Floats& z) {
 #if defined(__FP_FAST_FMAF)
-  return detail::each<Floats>([&](std::size_t i) { return std::fma(x.v[i], y.v[i], z.v[i]); });
+  return inner::each<Floats>([&](std::size_t i) { return std::fma(x.v[i], y.v[i], z.v[i]); });
 #else
-  return detail::each<Floats>([&](std::size_t i) { return x.v[i] * y.v[i] + z.v[i]; });
+  return inner::each<Floats>([&](std::size_t i) { return x.v[i] * y.v[i] + z.v[i]; });
 #endif
 }
-inline Floats larger(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] > y.v[i] ? x.v[i] : y.v[i]; }); }
-inline Floats smaller(const Floats& x, const Floats& y) { return detail::each<Floats>([&](std::size_t i) { return x.v[i] < y.v[i] ? x.v[i] : y.v[i]; }); }
-inline Floats abs(const Floats& x) { return detail::each<Floats>([&](std::size_t i) { return std::fabs(x.v[i]); }); }
+inline Floats larger(const Floats& x, const Floats& y) { return inner::each<Floats>([&](std::size_t i) { return x.v[i] > y.v[i] ? x.v[i] : y.v[i]; }); }
+inline Floats smaller(const Floats& x, const Floats& y) { return inner::each<Floats>([&](std::size_t i) { return x.v[i] < y.v[i] ? x.v[i] : y.v[i]; }); }
+inline Floats abs(const Floats& x) { return inner::each<Floats>([&](std::size_t i) { return std::fabs(x.v[i]); }); }
 inline Floats within(int from, int to, const Floats& x, const Floats& y) {
-  return detail::each<Floats>([&](std::size_t i) { return static_cast<int>(i) >= from && static_cast<int>(i) < to ? x.v[i] : y.v[i]; });
+  return inner::each<Floats>([&](std::size_t i) { return static_cast<int>(i) >= from && static_cast<int>(i) < to ? x.v[i] : y.v[i]; });
 }
 inline Floats where_less(const Floats& x, const Floats& y, const Floats& p, const Floats& q) {
-  return detail::each<Floats>([&](std::size_t i) { return x.v[i] < y.v[i] ? p.v[i] : q.v[i]; });
+  return inner::each<Floats>([&](std::size_t i) { return x.v[i] < y.v[i] ? p.v[i] : q.v[i]; });
 }
 inline float sum(Floats x) {
   for (std::size_t half = 8; half > 0; half /= 2)
@@ -442,20 +442,20 @@ inline float greatest(const Floats& x) {
 }
 
 inline Ints zero_ints() { return {}; }
-inline Ints broadcast_int(std::int32_t x) { return detail::each<Ints>([=](std::size_t) { return x; }); }
-inline Floats to_floats(const Ints& x) { return detail::each<Floats>([&](std::size_t i) { return static_cast<float>(x.v[i]); }); }
+inline Ints broadcast_int(std::int32_t x) { return inner::each<Ints>([=](std::size_t) { return x; }); }
+inline Floats to_floats(const Ints& x) { return inner::each<Floats>([&](std::size_t i) { return static_cast<float>(x.v[i]); }); }
 inline Ints as_ints(const Floats& x) { return std::bit_cast<Ints>(x); }
 inline Floats as_floats(const Ints& x) { return std::bit_cast<Floats>(x); }
-inline Ints operator+(const Ints& x, const Ints& y) { return detail::each<Ints>([&](std::size_t i) { return x.v[i] + y.v[i]; }); }
-inline Ints operator-(const Ints& x, const Ints& y) { return detail::each<Ints>([&](std::size_t i) { return x.v[i] - y.v[i]; }); }
+inline Ints operator+(const Ints& x, const Ints& y) { return inner::each<Ints>([&](std::size_t i) { return x.v[i] + y.v[i]; }); }
+inline Ints operator-(const Ints& x, const Ints& y) { return inner::each<Ints>([&](std::size_t i) { return x.v[i] - y.v[i]; }); }
 template <int Bits>
 Ints shift_left(const Ints& x) {
-  return detail::each<Ints>([&](std::size_t i) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(x.v[i]) << Bits); });
+  return inner::each<Ints>([&](std::size_t i) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(x.v[i]) << Bits); });
 }
 template <int Bits>
-Ints shift_right(const Ints& x) { return detail::each<Ints>([&](std::size_t i) { return x.v[i] >> Bits; }); }
-inline Ints load_signed_bytes(const std::int8_t* at) { return detail::each<Ints>([=](std::size_t i) { return static_cast<std::int32_t>(at[i]); }); }
-inline Ints load_unsigned_bytes(const std::uint8_t* at) { return detail::each<Ints>([=](std::size_t i) { return static_cast<std::int32_t>(at[i]); }); }
+Ints shift_right(const Ints& x) { return inner::each<Ints>([&](std::size_t i) { return x.v[i] >> Bits; }); }
+inline Ints load_signed_bytes(const std::int8_t* at) { return inner::each<Ints>([=](std::size_t i) { return static_cast<std::int32_t>(at[i]); }); }
+inline Ints load_unsigned_bytes(const std::uint8_t* at) { return inner::each<Ints>([=](std::size_t i) { return static_cast<std::int32_t>(at[i]); }); }
 inline std::int32_t sum(const Ints& x) {
   std::int32_t total = 0;
   for (const std::int32_t one : x.v) total += one;
@@ -463,7 +463,7 @@ inline std::int32_t sum(const Ints& x) {
 }
 inline Ints round_to_ints(const Floats& x) {
   // Adding 1.5 * 2^23 rounds to the nearest, ties to even. What is not a number becomes the least: its scale says that it is not.
-  return detail::each<Ints>([&](std::size_t i) {
+  return inner::each<Ints>([&](std::size_t i) {
     const float shifted = x.v[i] + 12'582'912.0F;
     return x.v[i] >= -16256.5F && x.v[i] <= 16256.5F ? static_cast<std::int32_t>(shifted - 12'582'912.0F) : -16256;
   });
@@ -472,13 +472,13 @@ inline void store_bytes(std::int8_t* to, const Ints& x) {
   for (std::size_t i = 0; i < 16; ++i) to[i] = static_cast<std::int8_t>(x.v[i]);
 }
 
-inline Bytes load_bytes(const std::uint8_t* at) { return detail::each<Bytes>([=](std::size_t i) { return at[i]; }); }
-inline Bytes low_nibbles(const Bytes& x) { return detail::each<Bytes>([&](std::size_t i) { return static_cast<std::uint8_t>(x.v[i] & 15U); }); }
-inline Bytes high_nibbles(const Bytes& x) { return detail::each<Bytes>([&](std::size_t i) { return static_cast<std::uint8_t>(x.v[i] >> 4); }); }
-inline Bytes high_nibbles_x16(const Bytes& x) { return detail::each<Bytes>([&](std::size_t i) { return static_cast<std::uint8_t>(x.v[i] & 240U); }); }
+inline Bytes load_bytes(const std::uint8_t* at) { return inner::each<Bytes>([=](std::size_t i) { return at[i]; }); }
+inline Bytes low_nibbles(const Bytes& x) { return inner::each<Bytes>([&](std::size_t i) { return static_cast<std::uint8_t>(x.v[i] & 15U); }); }
+inline Bytes high_nibbles(const Bytes& x) { return inner::each<Bytes>([&](std::size_t i) { return static_cast<std::uint8_t>(x.v[i] >> 4); }); }
+inline Bytes high_nibbles_x16(const Bytes& x) { return inner::each<Bytes>([&](std::size_t i) { return static_cast<std::uint8_t>(x.v[i] & 240U); }); }
 template <int Shift, int Mask>
 Bytes put_bits(const Bytes& low, const Bytes& high) {
-  return detail::each<Bytes>([&](std::size_t i) {
+  return inner::each<Bytes>([&](std::size_t i) {
     const unsigned bits = Shift >= 0 ? static_cast<unsigned>(high.v[i]) << (Shift >= 0 ? Shift : 0) : static_cast<unsigned>(high.v[i]) >> (Shift < 0 ? -Shift : 0);
     return static_cast<std::uint8_t>(low.v[i] | (bits & static_cast<unsigned>(Mask)));
   });
@@ -546,270 +546,6 @@ inline Floats load_tail(const float* at, int left) { return left >= lanes ? load
 inline void store_tail(float* at, Floats x, int left) {
   if (left >= lanes) store(at, x);
   else store_first(at, x, left);
-}
-
-}  // namespace diecast::cpu::inline DIECAST_ISA
-
-#undef DIECAST_ISA
-
-// ---- diecast/cpu/ahead.hpp
-// What a thread reads next. A token's weights are read once, in an order that is known: so memory is asked for them some kilobytes ahead,
-// across the ends of matrices and while threads wait for each other.
-
-#ifdef DIECAST_ISA
-#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
-#endif
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
-#define DIECAST_ISA avx512_with_amx
-#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
-#define DIECAST_ISA avx512
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
-#define DIECAST_ISA avx2_with_avx512f
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
-#define DIECAST_ISA avx2
-#elif defined(__AVX__)
-#define DIECAST_ISA portable_with_avx
-#elif defined(__SSE4_1__)
-#define DIECAST_ISA portable_with_sse4
-#else
-#define DIECAST_ISA portable
-#endif
-
-namespace diecast::cpu::inline DIECAST_ISA {
-
-struct Segment {
-  const std::byte* begin{};
-  std::size_t bytes{};  // a multiple of 64
-};
-
-class Ahead {
- public:
-  static constexpr std::size_t distance = 24 * 1024;  // bytes: enough to hide the memory's latency, little enough to stay in the second cache
-
-  Ahead() = default;  // asks for nothing
-  // All that a thread reads for one token, in order; it reads it again for the next.
-  explicit Ahead(std::span<const Segment> order) : order_(order) { rewind(); }
-
-  // The next thing to be read is the order's beginning again.
-  void rewind() {
-    if (order_.empty()) return;
-    at_ = owed_ = 0;
-    enter();
-    advance(distance);
-  }
-  // `bytes` more of the order are being read.
-  void advance(std::size_t bytes) {
-    if (order_.empty()) return;
-    for (owed_ += bytes; owed_ >= 64; owed_ -= 64) {
-      if (next_ == end_) {
-        at_ = at_ + 1 == order_.size() ? 0 : at_ + 1;
-        enter();
-      }
-      prefetch(next_);
-      next_ += 64;
-    }
-  }
-
- private:
-  void enter() {
-    next_ = order_[at_].begin;
-    end_ = next_ + order_[at_].bytes;
-  }
-
-  std::span<const Segment> order_;
-  std::size_t at_ = 0, owed_ = 0;
-  const std::byte* next_ = nullptr;
-  const std::byte* end_ = nullptr;
-};
-
-}  // namespace diecast::cpu::inline DIECAST_ISA
-
-#undef DIECAST_ISA
-
-// ---- diecast/cpu/arena.hpp
-// One piece of zeroed memory; for what is read once a token on huge pages, where the system has them: fewer misses of the translation cache.
-
-namespace diecast::cpu {
-
-class Arena {
- public:
-  Arena() = default;
-  enum class Pages { huge, usual };  // usual: for memory of which perhaps only a little is ever touched
-
-  explicit Arena(std::size_t bytes, Pages pages = Pages::huge) : size_((bytes + huge - 1) / huge * huge + huge) {
-    address_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (address_ == MAP_FAILED) {
-      const int error = errno;
-      address_ = nullptr;
-      throw Error(std::to_string(bytes) + " bytes of memory were asked for: " + std::strerror(error));
-    }
-    const auto at = reinterpret_cast<std::uintptr_t>(address_);
-    begin_ = reinterpret_cast<std::byte*>((at + huge - 1) / huge * huge);
-    if (pages == Pages::huge) ::madvise(begin_, size_ - huge, MADV_HUGEPAGE);  // advice: where it is not taken, nothing is lost but speed
-  }
-  Arena(Arena&& other) noexcept : address_(std::exchange(other.address_, nullptr)), begin_(other.begin_), size_(other.size_) {}
-  Arena& operator=(Arena&& other) noexcept {
-    std::swap(address_, other.address_);
-    std::swap(begin_, other.begin_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~Arena() {
-    if (address_) ::munmap(address_, size_);
-  }
-
-  std::byte* data() const { return begin_; }  // at a multiple of 2 MiB
-
- private:
-  static constexpr std::size_t huge = std::size_t{2} << 20;
-
-  void* address_ = nullptr;
-  std::byte* begin_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-}  // namespace diecast::cpu
-
-// ---- diecast/cpu/options.hpp
-// What a user may choose of the CPU path.
-
-namespace diecast::cpu {
-
-// How keys and values are kept. f16 has three more bits than bf16, bf16 the range of a float.
-enum class CacheType { f16, bf16, f32 };
-
-constexpr std::string_view cache_type_name(CacheType type) { return type == CacheType::f16 ? "f16" : type == CacheType::bf16 ? "bf16" : "f32"; }
-constexpr std::optional<CacheType> cache_type_of(std::string_view name) {
-  for (const CacheType type : {CacheType::f16, CacheType::bf16, CacheType::f32})
-    if (name == cache_type_name(type)) return type;
-  return {};
-}
-
-// How many bits the activations have in integer products. The error of 8 is that of other engines with 8-bit activations; the products whose input
-// varies most, Q/K/V and down, make up most of it.
-enum class Precision {
-  fast,      // 8 everywhere
-  balanced,  // 15 before Q/K/V and down, 8 elsewhere
-  exact      // 15 everywhere: what is left is less than the cache's halves add
-};
-
-constexpr std::string_view precision_name(Precision precision) {
-  return precision == Precision::fast ? "fast" : precision == Precision::balanced ? "balanced" : "exact";
-}
-constexpr std::optional<Precision> precision_of(std::string_view name) {
-  for (const Precision precision : {Precision::fast, Precision::balanced, Precision::exact})
-    if (name == precision_name(precision)) return precision;
-  return {};
-}
-
-struct Options {
-  int threads = 1;
-  CacheType cache = CacheType::f16;
-  Precision precision = Precision::exact;
-};
-
-// Bytes of keys and values for a context of this many tokens; values are padded to 16 a head.
-constexpr std::size_t cache_bytes(const Spec& spec, int tokens, CacheType type) {
-  const auto blocks = static_cast<std::size_t>((tokens + BlockTable::block_tokens - 1) / BlockTable::block_tokens);
-  const auto columns = static_cast<std::size_t>(spec.attention.head_dim + (spec.attention.head_dim + 15) / 16 * 16);
-  return blocks * BlockTable::block_tokens * columns * static_cast<std::size_t>(spec.attention.kv_heads) * static_cast<std::size_t>(spec.layers) *
-         (type == CacheType::f32 ? 4 : 2);
-}
-
-}  // namespace diecast::cpu
-
-// ---- diecast/cpu/cache.hpp
-// Keys and values of all layers, in the blocks of the context's table. Within a block of 16 positions the keys of a head stand side by side,
-// [head_dim][16], so that sixteen scores are computed at once; the values stand one after another, [16][head_dim padded to 16].
-
-#ifdef DIECAST_ISA
-#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
-#endif
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
-#define DIECAST_ISA avx512_with_amx
-#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
-#define DIECAST_ISA avx512
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
-#define DIECAST_ISA avx2_with_avx512f
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
-#define DIECAST_ISA avx2
-#elif defined(__AVX__)
-#define DIECAST_ISA portable_with_avx
-#elif defined(__SSE4_1__)
-#define DIECAST_ISA portable_with_sse4
-#else
-#define DIECAST_ISA portable
-#endif
-
-namespace diecast::cpu::inline DIECAST_ISA {
-
-template <CacheType type>
-struct Cached {
-  using Element = std::uint16_t;
-  static void put(Element* at, Floats x) {
-    if constexpr (type == CacheType::f16) {
-      store_halfs(at, x);
-    } else {
-      float values[lanes];
-      store(values, x);
-      for (int i = 0; i < lanes; ++i) at[i] = float_to_bfloat(values[i]);
-    }
-  }
-  static Floats get(const Element* at) {
-    if constexpr (type == CacheType::f16) return load(at);
-    else return load_bfloats(at);
-  }
-};
-template <>
-struct Cached<CacheType::f32> {
-  using Element = float;
-  static void put(float* at, Floats x) { store(at, x); }
-  static Floats get(const float* at) { return load(at); }
-};
-
-class KvCache {
- public:
-  KvCache(const Spec& spec, int tokens, CacheType type)
-      : type_(type), head_dim_(static_cast<std::size_t>(spec.attention.head_dim)), width_(static_cast<std::size_t>(round_up(spec.attention.head_dim, lanes))),
-        kv_heads_(static_cast<std::size_t>(spec.attention.kv_heads)),
-        blocks_(static_cast<std::size_t>((tokens + BlockTable::block_tokens - 1) / BlockTable::block_tokens)), memory_(cache_bytes(spec, tokens, type), Arena::Pages::usual) {}
-
-  CacheType type() const { return type_; }
-  std::size_t width() const { return width_; }
-
-  // Keys [head_dim][16] of a block, then its values [16][width].
-  template <CacheType type>
-  typename Cached<type>::Element* block(int layer, int head, std::size_t block) const {
-    const std::size_t at = (static_cast<std::size_t>(layer) * kv_heads_ + static_cast<std::size_t>(head)) * blocks_ + block;
-    return reinterpret_cast<typename Cached<type>::Element*>(memory_.data()) + at * 16 * (head_dim_ + width_);
-  }
-
-  template <CacheType type>
-  void append(int layer, int head, std::size_t slot, const float* key, const float* value) const {
-    const auto size = static_cast<int>(head_dim_);
-    auto* const keys = block<type>(layer, head, slot / 16) + slot % 16;
-    auto* const values = block<type>(layer, head, slot / 16) + 16 * head_dim_ + slot % 16 * width_;
-    for (int i = 0; i < size; i += lanes) {
-      typename Cached<type>::Element sixteen[lanes];
-      Cached<type>::put(sixteen, load_tail(key + i, size - i));
-      for (int j = 0; j < lanes && i + j < size; ++j) keys[16 * (i + j)] = sixteen[j];
-      Cached<type>::put(values + i, load_tail(value + i, size - i));
-    }
-  }
-
- private:
-  CacheType type_;
-  std::size_t head_dim_, width_, kv_heads_, blocks_;
-  Arena memory_;
-};
-
-template <class Visitor>
-auto with_cache(CacheType type, const Visitor& visit) {
-  switch (type) {
-    case CacheType::f16: return visit.template operator()<CacheType::f16>();
-    case CacheType::bf16: return visit.template operator()<CacheType::bf16>();
-    default: return visit.template operator()<CacheType::f32>();
-  }
 }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
@@ -896,182 +632,6 @@ Floats activate(Floats x) {
 
 #undef DIECAST_ISA
 
-// ---- diecast/cpu/attention.hpp
-// Attention over the cache: keys and values of a head are read once for all queries that see them. Positions are taken in fixed chunks, each
-// with its own greatest score, and chunks are merged in their order, so that a query's result is the same bits whoever reads beside it
-// and however the chunks are shared among threads.
-
-#ifdef DIECAST_ISA
-#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
-#endif
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
-#define DIECAST_ISA avx512_with_amx
-#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
-#define DIECAST_ISA avx512
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
-#define DIECAST_ISA avx2_with_avx512f
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
-#define DIECAST_ISA avx2
-#elif defined(__AVX__)
-#define DIECAST_ISA portable_with_avx
-#elif defined(__SSE4_1__)
-#define DIECAST_ISA portable_with_sse4
-#else
-#define DIECAST_ISA portable
-#endif
-
-namespace diecast::cpu::inline DIECAST_ISA {
-
-inline constexpr int chunk_positions = 256;
-
-struct Query {
-  const float* values;  // [head_dim]
-  int first, last;      // the positions that it sees: [first, last)
-};
-
-// What attention over some positions comes to: out / total is the weighted mean of their values.
-struct Partial {
-  float greatest = -std::numeric_limits<float>::infinity();
-  float total = 0;
-  float* out{};  // [head_dim padded to 16]
-};
-
-struct AttentionNumbers {
-  float scale;
-  std::optional<float> soft_cap;
-};
-
-// Takes what later positions come to into what the earlier ones came to.
-inline void merge(Partial& into, const Partial& later, std::size_t width) {
-  const float most = later.greatest > into.greatest ? later.greatest : into.greatest;
-  float weights[2];
-  float differences[16] = {into.greatest - most, later.greatest - most};
-  float powers[16];
-  store(powers, exp(load(differences)));
-  weights[0] = into.total == 0 ? 0 : powers[0];  // nothing yet: its greatest is minus infinity
-  weights[1] = powers[1];
-  for (std::size_t i = 0; i < width; i += lanes)
-    store(into.out + i, fma(load(into.out + i), broadcast(weights[0]), load(later.out + i) * broadcast(weights[1])));
-  into.total = into.total * weights[0] + later.total * weights[1];
-  into.greatest = most;
-}
-
-namespace detail {
-
-// Scores of some queries for the panels [first, last) of a chunk: 16 positions at once.
-template <CacheType type, std::size_t Queries, class Block>
-[[gnu::flatten]] void score(const Query* queries, int head_dim, int first, int last, const Block& block, float* scores, std::size_t stride) {
-  const auto panels = [&]<std::size_t Panels>(int panel) {
-    const typename Cached<type>::Element* keys[Panels];
-    unrolled<Panels>([&](auto p) { keys[p] = block(panel + static_cast<int>(p())); });
-    Floats sums[Queries][Panels];
-    unrolled<Queries>([&](auto q) { unrolled<Panels>([&](auto p) { sums[q][p] = broadcast(0.0F); }); });
-    for (int i = 0; i < head_dim; ++i) {
-      Floats key[Panels];
-      unrolled<Panels>([&](auto p) { key[p] = Cached<type>::get(keys[p] + 16 * i); });
-      unrolled<Queries>([&](auto q) {
-        const Floats number = broadcast(queries[q].values[i]);
-        unrolled<Panels>([&](auto p) { sums[q][p] = fma(number, key[p], sums[q][p]); });
-      });
-    }
-    unrolled<Queries>([&](auto q) { unrolled<Panels>([&](auto p) { store(scores + q * stride + 16 * (static_cast<std::size_t>(panel) + p), sums[q][p]); }); });
-  };
-  int panel = first;
-  constexpr int together = Queries > 2 ? 4 : 8;  // enough sums in flight to hide how long each addition takes
-  for (; panel + together <= last; panel += together) panels.template operator()<together>(panel);
-  for (; panel < last; ++panel) panels.template operator()<1>(panel);
-}
-
-// Weighted sums of the values at positions [first, last) of a chunk, 64 columns at a time.
-template <CacheType type, std::size_t Queries, class Block>
-[[gnu::flatten]] void weigh(const float* weights, std::size_t stride, int head_dim, int width, int first, int last, const Block& block, const Partial* out) {
-  const auto columns = [&]<std::size_t Vectors>(int column) {
-    Floats sums[Queries][Vectors];
-    unrolled<Queries>([&](auto q) { unrolled<Vectors>([&](auto v) { sums[q][v] = broadcast(0.0F); }); });
-    for (int position = first; position < last; ++position) {
-      const auto* values = block(position / 16) + 16 * head_dim + position % 16 * width + column;
-      Floats value[Vectors];
-      unrolled<Vectors>([&](auto v) { value[v] = Cached<type>::get(values + 16 * v); });
-      unrolled<Queries>([&](auto q) {
-        const Floats weight = broadcast(weights[q * stride + static_cast<std::size_t>(position)]);
-        unrolled<Vectors>([&](auto v) { sums[q][v] = fma(weight, value[v], sums[q][v]); });
-      });
-    }
-    unrolled<Queries>([&](auto q) { unrolled<Vectors>([&](auto v) { store(out[q].out + column + 16 * static_cast<int>(v()), sums[q][v]); }); });
-  };
-  int column = 0;
-  for (; column + 64 <= width; column += 64) columns.template operator()<4>(column);
-  for (; column < width; column += 16) columns.template operator()<1>(column);
-}
-
-// Scores to weights, in place; the positions that the query does not see get 0.
-inline void soften(float* scores, int first, int last, int from, int to, const AttentionNumbers& numbers, Partial& partial) {
-  const Floats masked = broadcast(-std::numeric_limits<float>::infinity());
-  Floats most = masked;
-  for (int at = first; at < last; at += lanes) {
-    Floats s = load(scores + at) * broadcast(numbers.scale);
-    if (numbers.soft_cap) s = broadcast(*numbers.soft_cap) * tanh(s / broadcast(*numbers.soft_cap));
-    const int low = from - at < 0 ? 0 : from - at > lanes ? lanes : from - at, high = to - at < 0 ? 0 : to - at > lanes ? lanes : to - at;
-    s = within(low, high, s, masked);
-    store(scores + at, s);
-    most = larger(most, s);
-  }
-  partial.greatest = greatest(most);
-  Floats total = broadcast(0.0F);
-  for (int at = first; at < last; at += lanes) {
-    const Floats weight = exp(load(scores + at) - broadcast(partial.greatest));
-    store(scores + at, weight);
-    total = total + weight;
-  }
-  partial.total = sum(total);
-}
-
-}  // namespace detail
-
-// One chunk for `count` queries. block(i) is the i-th block of the chunk's sequence. scores: [count][chunk_positions].
-// parts[q] is filled for the queries that see some of the chunk, and left alone for the others; returns nothing of them.
-template <CacheType type, int HeadDim, class Block>
-void attend_chunk(int chunk, const Query* queries, std::size_t count, int run_time_head_dim, const Block& block_at, const AttentionNumbers& numbers, float* scores,
-                  Partial* parts) {
-  const int head_dim = HeadDim == 0 ? run_time_head_dim : HeadDim, width = round_up(head_dim, lanes);
-  const int base = chunk * chunk_positions;
-  int first = chunk_positions, last = 0;  // what any query sees, within the chunk
-  for (std::size_t q = 0; q < count; ++q) {
-    const int from = queries[q].first - base, to = queries[q].last - base;
-    if (to <= 0 || from >= chunk_positions) continue;
-    first = from < first ? (from < 0 ? 0 : from) : first;
-    last = to > last ? (to > chunk_positions ? chunk_positions : to) : last;
-  }
-  if (first >= last) return;
-  const int first_panel = first / 16, last_panel = (last + 15) / 16;
-  const typename Cached<type>::Element* blocks[chunk_positions / 16];
-  for (int panel = first_panel; panel < last_panel; ++panel) blocks[panel] = block_at(base / 16 + panel);
-  const auto block = [&](int panel) { return blocks[panel]; };
-  const auto in_tiles = [&](const auto& tile) {
-    std::size_t q = 0;
-    for (; q + 4 <= count; q += 4) tile.template operator()<4>(q);
-    if (count - q == 3) tile.template operator()<3>(q);
-    if (count - q == 2) tile.template operator()<2>(q);
-    if (count - q == 1) tile.template operator()<1>(q);
-  };
-  in_tiles([&]<std::size_t Queries>(std::size_t q) {
-    detail::score<type, Queries>(queries + q, head_dim, first_panel, last_panel, block, scores + q * chunk_positions, chunk_positions);
-  });
-  for (std::size_t q = 0; q < count; ++q) {
-    const int from = queries[q].first - base, to = queries[q].last - base;
-    detail::soften(scores + q * chunk_positions, 16 * first_panel, 16 * last_panel, from, to, numbers, parts[q]);
-  }
-  in_tiles([&]<std::size_t Queries>(std::size_t q) {
-    detail::weigh<type, Queries>(scores + q * chunk_positions, chunk_positions, head_dim, width, first, last, block, parts + q);
-  });
-}
-
-inline bool sees(const Query& query, int chunk) { return query.first < (chunk + 1) * chunk_positions && query.last > chunk * chunk_positions; }
-
-}  // namespace diecast::cpu::inline DIECAST_ISA
-
-#undef DIECAST_ISA
-
 // ---- diecast/cpu/norm.hpp
 // RMSNorm and LayerNorm of one row. The sums take sixteen lanes side by side and are put together in one order.
 
@@ -1123,6 +683,80 @@ inline void layer_norm(const float* x, const float* weight, const float* bias, f
     store_tail(y + i, bias ? a + load_tail(bias + i, size - i) : a, size - i);
   }
 }
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/ahead.hpp
+// What a thread reads next. A token's weights are read once, in an order that is known: so memory is asked for them some kilobytes ahead,
+// across the ends of matrices and while threads wait for each other.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+struct Segment {
+  const std::byte* begin{};
+  std::size_t bytes{};  // a multiple of 64
+};
+
+class Ahead {
+ public:
+  static constexpr std::size_t distance = 24 * 1024;  // bytes: enough to hide the memory's latency, little enough to stay in the second cache
+
+  Ahead() = default;  // asks for nothing
+  // All that a thread reads for one token, in order; it reads it again for the next.
+  explicit Ahead(std::span<const Segment> order) : order_(order) { rewind(); }
+
+  // The next thing to be read is the order's beginning again.
+  void rewind() {
+    if (order_.empty()) return;
+    at_ = owed_ = 0;
+    enter();
+    advance(distance);
+  }
+  // `bytes` more of the order are being read.
+  void advance(std::size_t bytes) {
+    if (order_.empty()) return;
+    for (owed_ += bytes; owed_ >= 64; owed_ -= 64) {
+      if (next_ == end_) {
+        at_ = at_ + 1 == order_.size() ? 0 : at_ + 1;
+        enter();
+      }
+      prefetch(next_);
+      next_ += 64;
+    }
+  }
+
+ private:
+  void enter() {
+    next_ = order_[at_].begin;
+    end_ = next_ + order_[at_].bytes;
+  }
+
+  std::span<const Segment> order_;
+  std::size_t at_ = 0, owed_ = 0;
+  const std::byte* next_ = nullptr;
+  const std::byte* end_ = nullptr;
+};
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
 
@@ -1359,168 +993,6 @@ inline void unpack_row(const PackedMatrix& matrix, int row, float* out) {  // [c
 
 }  // namespace diecast::cpu
 
-// ---- diecast/cpu/parts.hpp
-// A model's numbers as the CPU path reads them: packed matrices and float vectors, all in one arena, in the order in which a token meets them.
-
-#include <thread>
-
-namespace diecast::cpu {
-
-struct NormPart {
-  const float* weight{};  // null: there is no such norm
-  const float* bias{};
-};
-struct LinearPart {
-  PackedMatrix matrix;
-  const float* bias{};  // [rows padded to 16], or null
-};
-struct LayerParts {
-  NormPart attention_norm, mlp_norm, after_attention, after_mlp;
-  const float* q_norm{};
-  const float* k_norm{};
-  LinearPart q, k, v, output, gate, up, down;
-};
-struct Parts {
-  std::vector<LayerParts> layers;
-  NormPart final_norm;
-  PackedMatrix position;   // rows 0: none
-  PackedMatrix embedding;  // the head, too, where it is tied
-  LinearPart head;
-};
-
-namespace detail {
-
-// Calls matrix(tensor, part) and vector(tensor, part) for everything, in order.
-template <class Matrix, class Vector>
-void each_part(const Weights& weights, Parts& parts, const Matrix& matrix, const Vector& vector) {
-  const auto norm = [&](const NormWeights& from, NormPart& to) {
-    vector(from.weight, to.weight);
-    if (from.bias) vector(*from.bias, to.bias);
-  };
-  const auto optional_norm = [&](const std::optional<NormWeights>& from, NormPart& to) {
-    if (from) norm(*from, to);
-  };
-  const auto optional_vector = [&](const std::optional<Tensor>& from, const float*& to) {
-    if (from) vector(*from, to);
-  };
-  const auto linear = [&](const LinearWeights& from, LinearPart& to) {
-    optional_vector(from.bias, to.bias);
-    matrix(from.weight, to.matrix);
-  };
-  parts.layers.resize(weights.layers.size());
-  for (std::size_t i = 0; i < weights.layers.size(); ++i) {
-    const LayerWeights& from = weights.layers[i];
-    LayerParts& to = parts.layers[i];
-    optional_norm(from.attention_norm, to.attention_norm);
-    optional_vector(from.q_norm, to.q_norm);
-    optional_vector(from.k_norm, to.k_norm);
-    optional_norm(from.after_attention, to.after_attention);
-    optional_norm(from.mlp_norm, to.mlp_norm);
-    optional_norm(from.after_mlp, to.after_mlp);
-    linear(from.q, to.q);
-    linear(from.k, to.k);
-    linear(from.v, to.v);
-    linear(from.output, to.output);
-    if (from.gate) linear(*from.gate, to.gate);
-    linear(from.up, to.up);
-    linear(from.down, to.down);
-  }
-  norm(weights.final_norm, parts.final_norm);
-  optional_vector(weights.head_bias, parts.head.bias);
-  matrix(weights.embedding, parts.embedding);
-  if (weights.head) matrix(*weights.head, parts.head.matrix);
-  else parts.head.matrix = parts.embedding;
-  if (weights.position) matrix(*weights.position, parts.position);
-}
-
-inline PackedMatrix shape_of(const Tensor& tensor) { return {tensor.format, static_cast<int>(tensor.rows), static_cast<int>(tensor.cols), nullptr}; }
-inline std::size_t vector_bytes(const Tensor& tensor) { return (static_cast<std::size_t>(tensor.cols) + 15) / 16 * 64; }
-
-}  // namespace detail
-
-struct PackedModel {
-  Spec spec{};
-  Parts parts;
-  std::vector<Format> vector_formats;  // that the vectors had in their file, in the order of each_part
-  std::span<const std::byte> bytes;    // all of the parts
-  std::shared_ptr<const void> owner;   // of the bytes: an arena, or the mapping of an engine file
-
-  bool integers() const {  // whether any product needs integer activations
-    const auto whole = [](const LinearPart& part) { return part.matrix.rows > 0 && form_of(part.matrix.format).integers; };
-    for (const LayerParts& l : parts.layers)
-      if (whole(l.q) || whole(l.k) || whole(l.v) || whole(l.output) || whole(l.gate) || whole(l.up) || whole(l.down)) return true;
-    return whole(parts.head);
-  }
-};
-
-// What pack() will take.
-inline std::size_t packed_bytes(const Weights& weights) {
-  std::size_t bytes = 0;
-  const auto add = [&](std::size_t one) { bytes += (one + 63) / 64 * 64; };
-  Parts parts;
-  detail::each_part(
-      weights, parts, [&](const Tensor& tensor, PackedMatrix&) { add(detail::shape_of(tensor).bytes()); },
-      [&](const Tensor& tensor, const float*&) { add(detail::vector_bytes(tensor)); });
-  return bytes;
-}
-
-// The arena is computed, allocated and filled, its panels by several threads.
-inline PackedModel pack(const Spec& spec, const Weights& weights, int threads) {
-  check_file(spec);
-  PackedModel model;
-  model.spec = spec;
-  struct Job {
-    const Tensor* tensor;
-    std::size_t at;
-    bool vector;
-  };
-  std::vector<Job> jobs;
-  std::size_t end = 0;
-  const auto place = [&](const Tensor& tensor, std::size_t bytes, bool vector) {
-    jobs.push_back({&tensor, end, vector});
-    end += (bytes + 63) / 64 * 64;
-    return jobs.back().at;
-  };
-  detail::each_part(
-      weights, model.parts,
-      [&](const Tensor& tensor, PackedMatrix& part) {
-        part = detail::shape_of(tensor);
-        place(tensor, part.bytes(), false);
-      },
-      [&](const Tensor& tensor, const float*&) {
-        model.vector_formats.push_back(tensor.format);
-        place(tensor, detail::vector_bytes(tensor), true);
-      });
-  const auto arena = std::make_shared<const Arena>(end);
-  model.bytes = {arena->data(), end};
-  model.owner = arena;
-  std::size_t next = 0;
-  detail::each_part(
-      weights, model.parts, [&](const Tensor&, PackedMatrix& part) { part.data = arena->data() + jobs[next++].at; },
-      [&](const Tensor&, const float*& part) { part = reinterpret_cast<const float*>(arena->data() + jobs[next++].at); });
-
-  const auto fill = [&](int thread) {
-    for (const Job& job : jobs) {
-      std::byte* const to = arena->data() + job.at;
-      if (job.vector) {
-        if (thread == 0) decode_tensor(*job.tensor, {reinterpret_cast<float*>(to), static_cast<std::size_t>(job.tensor->cols)});
-        continue;
-      }
-      const PackedMatrix shape = detail::shape_of(*job.tensor);
-      const int first = shape.panels() * thread / threads, last = shape.panels() * (thread + 1) / threads;
-      pack_panels(*job.tensor, first, last, to + static_cast<std::size_t>(first) * shape.panel_bytes());
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (int thread = 1; thread < threads; ++thread) helpers.emplace_back([&fill, thread] { fill(thread); });
-    fill(0);
-  }
-  return model;
-}
-
-}  // namespace diecast::cpu
-
 // ---- diecast/cpu/quantise.hpp
 // Activations as the integer products take them: 32 neighbours share a scale. Narrow ones have 8 bits, the greatest becomes 127. Wide ones have 15,
 // the greatest becomes 16,256 = 127 * 128, and they lie in two planes: 128 times the upper byte, and the lower one. With each block go the sums of
@@ -1560,9 +1032,14 @@ struct Activations {
 
   int stride() const { return round_up(cols, lanes); }
   int blocks() const { return cols / block_columns; }
+  Activations from(int row) const {  // this row and those behind it
+    const auto r = static_cast<std::size_t>(row), at = r * static_cast<std::size_t>(cols), in_blocks = r * static_cast<std::size_t>(blocks());
+    return {values + r * static_cast<std::size_t>(stride()), integers + at, lower ? lower + at : nullptr, scales + in_blocks, sums + in_blocks, offsets + in_blocks,
+            offsets16 + 2 * in_blocks, cols};
+  }
 };
 
-namespace detail {
+namespace inner {
 
 template <bool wide>
 void quantise_blocks(const Activations& x, std::size_t row) {
@@ -1597,11 +1074,11 @@ void quantise_blocks(const Activations& x, std::size_t row) {
   }
 }
 
-}  // namespace detail
+}  // namespace inner
 
 inline void quantise(const Activations& x, int row) {
-  if (x.lower) detail::quantise_blocks<true>(x, static_cast<std::size_t>(row));
-  else detail::quantise_blocks<false>(x, static_cast<std::size_t>(row));
+  if (x.lower) inner::quantise_blocks<true>(x, static_cast<std::size_t>(row));
+  else inner::quantise_blocks<false>(x, static_cast<std::size_t>(row));
 }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
@@ -1657,7 +1134,7 @@ inline bool tiles_ready() {
   return ready;
 }
 
-// The tiles of this thread while it multiplies. 0 and 1: tokens' bytes, [16][columns]; 2: weights, [columns / 4][64]; 4 to 7: sums, [16][16].
+// The tiles of this thread while it multiplies. 0 and 1: tokens' bytes, [16][columns]; 2 and 3: weights, [columns / 4][64]; 4 to 7: sums, [16][16].
 class Tiles {
  public:
   explicit Tiles(int columns) {
@@ -1673,6 +1150,7 @@ class Tiles {
     set(0, 16, columns);
     set(1, 16, columns);
     set(2, columns / 4, 64);
+    set(3, columns / 4, 64);
     for (int tile = 4; tile < 8; ++tile) set(tile, 16, 64);
     asm volatile("" : : "r"(&config) : "memory");  // g++ 12 believes that only eight bytes are read, and may leave out what is written behind them
     _tile_loadconfig(&config);
@@ -1682,34 +1160,38 @@ class Tiles {
   ~Tiles() { _tile_release(); }
 };
 
-// sums = tokens x weights for one group of columns. Two sets of tiles alternate, so that one product's sums are written while the next is computed.
-template <int set>
-void multiply_tiles(const std::int8_t* tokens, std::size_t stride, const std::uint8_t* weights, std::int32_t* sums) {
+// Two products at a time, each of one group of columns, begun here and fetched later: a product takes some fifty cycles until its sums can be stored, in
+// which the sums of the two before are turned into floats. So there are two sets of tiles. A CPU whose other thread is busy has few tiles to rename to:
+// weights that both products take are loaded once.
+template <int set, bool same_weights>
+void begin_tiles(const std::int8_t* tokens, const std::uint8_t* weights, const std::int8_t* other_tokens, const std::uint8_t* other_weights, std::size_t stride) {
   _tile_loadd(2, weights, 64);
+  _tile_loadd(0, tokens, stride);
+  if constexpr (!same_weights) _tile_loadd(3, other_weights, 64);
+  _tile_loadd(1, other_tokens, stride);
   if constexpr (set == 0) {
     _tile_zero(4);
-    _tile_loadd(0, tokens, stride);
     _tile_dpbsud(4, 0, 2);
-    _tile_stored(4, sums, 64);
-  } else {
     _tile_zero(5);
-    _tile_loadd(1, tokens, stride);
-    _tile_dpbsud(5, 1, 2);
-    _tile_stored(5, sums, 64);
+    if constexpr (same_weights) _tile_dpbsud(5, 1, 2);
+    else _tile_dpbsud(5, 1, 3);
+  } else {
+    _tile_zero(6);
+    _tile_dpbsud(6, 0, 2);
+    _tile_zero(7);
+    if constexpr (same_weights) _tile_dpbsud(7, 1, 2);
+    else _tile_dpbsud(7, 1, 3);
   }
 }
-// Both planes of wide tokens with the same weights.
-inline void multiply_wide_tiles(const std::int8_t* upper, const std::int8_t* lower, std::size_t stride, const std::uint8_t* weights, std::int32_t* upper_sums,
-                                std::int32_t* lower_sums) {
-  _tile_loadd(2, weights, 64);
-  _tile_zero(6);
-  _tile_loadd(0, upper, stride);
-  _tile_dpbsud(6, 0, 2);
-  _tile_zero(7);
-  _tile_loadd(1, lower, stride);
-  _tile_dpbsud(7, 1, 2);
-  _tile_stored(6, upper_sums, 64);
-  _tile_stored(7, lower_sums, 64);
+template <int set>
+void store_tiles(std::int32_t* sums, std::int32_t* other_sums) {
+  if constexpr (set == 0) {
+    _tile_stored(4, sums, 64);
+    _tile_stored(5, other_sums, 64);
+  } else {
+    _tile_stored(6, sums, 64);
+    _tile_stored(7, other_sums, 64);
+  }
 }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
@@ -1753,7 +1235,7 @@ inline bool tiles_ready() { return false; }
 
 namespace diecast::cpu::inline DIECAST_ISA {
 
-inline constexpr int run_time = 0;    // an extent that is not known to the compiler
+inline constexpr int run_time = 0;    // an extent that is not known to the compiler: all models use it, since known ones gain nothing (bench/README.md)
 inline constexpr int least_tile = 6;  // tokens from which on a tile of sixteen costs less than they do one by one
 
 // Where a product's outputs go: out[token * stride + row].
@@ -1762,7 +1244,7 @@ struct Output {
   std::size_t stride{};
 };
 
-namespace detail {
+namespace inner {
 
 template <int Bits, std::size_t Quad>
 Bytes quad_of(const std::uint8_t* block) {
@@ -1871,122 +1353,167 @@ template <Format format>
   }
 }
 
-// integer_panel for sixteen tokens, by tiles. unpacked: the panel's integers as bytes; integers, lower: the tokens', one [16][group] after another.
-template <Format format, bool wide>
-[[gnu::flatten]] void tile_panel(const std::byte* panel, const std::uint8_t* unpacked, const std::int8_t* integers, const std::int8_t* lower, const Activations& x,
-                                 int first, Floats (&out)[16]) {
-  constexpr Form form = form_of(format);
-  constexpr std::size_t groups = 32 / form.group;
-  const int cols = x.cols, blocks = cols / block_columns;
-  const std::byte* const scales = panel + form.weight_bytes(cols);
-  const auto from = static_cast<std::size_t>(first), a_row = static_cast<std::size_t>(blocks);
-  const float* const token_scales = x.scales + from * a_row;
-  const float* const token_sums = x.sums + from * a_row;
-  const std::int32_t* const offsets = (form.group == 16 ? x.offsets16 : x.offsets) + from * a_row * groups;
-  alignas(64) std::int32_t sums[2][2][16 * 16];  // of every other group; of wide tokens the upper and the lower plane's
-  const auto multiply = [&](std::size_t b, auto group, auto set) {
-    const std::size_t at = 16 * (b * block_columns + group * form.group);
-    if constexpr (wide) multiply_wide_tiles(integers + at, lower + at, form.group, unpacked + at, sums[set][0], sums[set][1]);
-    else multiply_tiles<static_cast<int>(set())>(integers + at, form.group, unpacked + at, sums[set][0]);
-  };
-  Floats f[16];
-  for (Floats& one : f) one = broadcast(0.0F);
-  const auto finish = [&](std::size_t b, auto set) {
-    const BlockScale<form> of(scales, static_cast<int>(b));
-    unrolled<groups>([&](auto group) {
-      constexpr std::size_t from_set = groups == 1 ? set() : group();
-#pragma GCC unroll 16
-      for (std::size_t t = 0; t < 16; ++t) {
-        Ints acc = load_ints(sums[from_set][0] + 16 * t);
-        if constexpr (wide) acc = shift_left<7>(acc) + load_ints(sums[from_set][1] + 16 * t);
-        if constexpr (form.zero != 0) acc = acc + shift_right<shift_of(form.zero)>(broadcast_int(offsets[(t * a_row + b) * groups + group]));
-        f[t] = fma(of.scale[group] * broadcast(token_scales[t * a_row + b]), to_floats(acc), f[t]);
-      }
-    });
-    if constexpr (form.minimum) {
-#pragma GCC unroll 16
-      for (std::size_t t = 0; t < 16; ++t) f[t] = fma(of.minimum, broadcast(token_sums[t * a_row + b]), f[t]);
-    }
-  };
-  using Even = std::integral_constant<std::size_t, 0>;
-  using Odd = std::integral_constant<std::size_t, 1>;
-  std::size_t b = 0;
-  if constexpr (groups == 1) {
-    for (; b + 2 <= a_row; b += 2) {
-      multiply(b, Even(), Even());
-      multiply(b + 1, Even(), Odd());
-      finish(b, Even());
-      finish(b + 1, Odd());
-    }
-    if (b < a_row) {
-      multiply(b, Even(), Even());
-      finish(b, Even());
-    }
+// Sixteen tokens as tiles take them: their integers [group][16][columns of a group], and the numbers of a block or a group side by side.
+struct TokenTile {
+  const std::int8_t* integers;   // of wide ones the upper plane
+  const std::int8_t* lower;      // null: narrow
+  const float* numbers;          // [block][2][16] scales, then sums
+  const std::int32_t* offsets;   // [group][16]
+};
+
+// Begins a step's two products: two groups of narrow tokens, or both planes of one group of wide ones.
+template <std::size_t columns, bool wide, int set>
+[[gnu::always_inline]] inline void begin_step(const TokenTile& x, const std::uint8_t* unpacked, std::size_t step, std::size_t groups) {
+  const std::size_t at = 16 * columns * (wide ? 1 : 2) * step;
+  if constexpr (wide) {
+    begin_tiles<set, true>(x.integers + at, unpacked + at, x.lower + at, unpacked + at, columns);
   } else {
-    for (; b < a_row; ++b) {
-      multiply(b, Even(), Even());
-      multiply(b, Odd(), Odd());
-      finish(b, Even());
+    const std::size_t other = 2 * step + 1 < groups ? at + 16 * columns : at;  // an odd last one: nobody reads its neighbour's sums
+    begin_tiles<set, false>(x.integers + at, unpacked + at, x.integers + other, unpacked + other, columns);
+  }
+}
+
+// Adds a group's sums, scaled, to sixteen tokens' outputs.
+template <Form form, bool wide>
+[[gnu::always_inline]] inline void add_group(const std::byte* scales, const TokenTile& x, std::size_t group, const std::int32_t* sums, const std::int32_t* lower, Floats (&f)[16]) {
+  constexpr std::size_t in_block = 32 / form.group;
+  const std::size_t b = group / in_block;
+  const BlockScale<form> of(scales, static_cast<int>(b));
+  const Floats scale = of.scale[in_block == 1 ? 0 : group % in_block];
+  const float* const numbers = x.numbers + 32 * b;
+#pragma GCC unroll 16
+  for (std::size_t t = 0; t < 16; ++t) {
+    Ints acc = load_ints(sums + 16 * t);
+    if constexpr (wide) acc = shift_left<7>(acc) + load_ints(lower + 16 * t);
+    if constexpr (form.zero != 0) acc = acc + shift_right<shift_of(form.zero)>(broadcast_int(x.offsets[16 * group + t]));
+    f[t] = fma(scale * broadcast(numbers[t]), to_floats(acc), f[t]);
+    if constexpr (form.minimum) f[t] = fma(of.minimum, broadcast(numbers[16 + t]), f[t]);
+  }
+}
+
+// One step: its sums are fetched, the next one's products begun, then the sums are added. No lambda takes f by reference: g++ would keep it in memory,
+// which costs half of the speed.
+template <Form form, bool wide, int set>
+[[gnu::always_inline]] inline void take_step(const std::byte* scales, const std::uint8_t* unpacked, const TokenTile& x, std::size_t step, std::size_t groups, std::int32_t* sums,
+                                             Floats (&f)[16]) {
+  const std::size_t steps = wide ? groups : (groups + 1) / 2;
+  store_tiles<set>(sums, sums + 256);
+  if (step + 1 < steps) begin_step<form.group, wide, 1 - set>(x, unpacked, step + 1, groups);
+  if constexpr (wide) {
+    add_group<form, true>(scales, x, step, sums, sums + 256, f);
+  } else {
+    add_group<form, false>(scales, x, 2 * step, sums, nullptr, f);
+    if (2 * step + 1 < groups) add_group<form, false>(scales, x, 2 * step + 1, sums + 256, nullptr, f);
+  }
+}
+
+// integer_panel for sixteen tokens. unpacked: the panel's integers as bytes.
+template <Format format, int Cols, bool wide>
+void tile_panel(const std::byte* panel, const std::uint8_t* unpacked, const TokenTile& x, int run_time_cols, Floats (&out)[16]) {
+  constexpr Form form = form_of(format);
+  const int cols = Cols == run_time ? run_time_cols : Cols;
+  const std::byte* const scales = panel + form.weight_bytes(cols);
+  const std::size_t groups = static_cast<std::size_t>(cols) / form.group, steps = wide ? groups : (groups + 1) / 2;
+  alignas(64) std::int32_t sums[2 * 16 * 16];
+  Floats f[16];
+#pragma GCC unroll 16
+  for (int t = 0; t < 16; ++t) f[t] = broadcast(0.0F);
+  begin_step<form.group, wide, 0>(x, unpacked, 0, groups);
+  std::size_t step = 0;
+  for (; step + 2 <= steps; step += 2) {
+    take_step<form, wide, 0>(scales, unpacked, x, step, groups, sums, f);
+    take_step<form, wide, 1>(scales, unpacked, x, step + 1, groups, sums, f);
+  }
+  if (step < steps) take_step<form, wide, 0>(scales, unpacked, x, step, groups, sums, f);
+#pragma GCC unroll 16
+  for (int t = 0; t < 16; ++t) out[t] = f[t];
+}
+
+// Memory of this thread that only grows, 64-byte aligned: `Use` tells one from another.
+template <class T, int Use>
+T* thread_memory(std::size_t size) {
+  thread_local std::vector<T> values;
+  values.resize((std::max)(values.size(), size + 64 / sizeof(T)));
+  return values.data() + (64 - reinterpret_cast<std::uintptr_t>(values.data()) % 64) % 64 / sizeof(T);
+}
+
+// All tokens, sixteen after sixteen, as tiles take them.
+template <std::size_t group>
+class TokenTiles {
+ public:
+  TokenTiles(const Activations& x, int tokens) : cols_(static_cast<std::size_t>(x.cols)), wide_(x.lower != nullptr) {
+    const auto tiles = static_cast<std::size_t>((tokens + 15) / 16), blocks = cols_ / block_columns, groups = cols_ / group;
+    integers_ = thread_memory<std::int8_t, 0>(tiles * 16 * cols_ * (wide_ ? 2 : 1));
+    numbers_ = thread_memory<float, 0>(tiles * 32 * blocks);
+    offsets_ = thread_memory<std::int32_t, 0>(tiles * 16 * groups);
+    const std::int32_t* const of_groups = group == 16 ? x.offsets16 : x.offsets;
+    for (std::size_t tile = 0; tile < tiles; ++tile) {
+      const TokenTile to = (*this)[tile];
+      const std::size_t first = 16 * tile;
+      lay(x.integers + first * cols_, groups, const_cast<std::int8_t*>(to.integers));
+      if (wide_) lay(x.lower + first * cols_, groups, const_cast<std::int8_t*>(to.lower));
+      turn(x.scales + first * blocks, blocks, 32, const_cast<float*>(to.numbers));
+      turn(x.sums + first * blocks, blocks, 32, const_cast<float*>(to.numbers) + 16);
+      turn(of_groups + first * groups, groups, 16, const_cast<std::int32_t*>(to.offsets));
     }
   }
-#pragma GCC unroll 16
-  for (std::size_t t = 0; t < 16; ++t) out[t] = f[t];
-}
-#endif
 
-#if defined(__AMX_INT8__)
-// The tokens' integers as tiles lie: sixteen tokens' columns of a group together, group after group.
-inline void lay_tiles(const std::int8_t* from, int tokens, int cols, int group, std::int8_t* to) {
-  for (int first = 0; first < tokens; first += 16)
-    for (int column = 0; column < cols; column += group)
-      for (int t = 0; t < 16; ++t, to += group)
-        std::memcpy(to, from + static_cast<std::size_t>(first + t) * static_cast<std::size_t>(cols) + column, static_cast<std::size_t>(group));
-}
+  TokenTile operator[](std::size_t tile) const {
+    const std::size_t blocks = cols_ / block_columns, groups = cols_ / group;
+    const std::int8_t* const at = integers_ + tile * 16 * cols_ * (wide_ ? 2 : 1);
+    return {at, wide_ ? at + 16 * cols_ : nullptr, numbers_ + tile * 32 * blocks, offsets_ + tile * 16 * groups};
+  }
 
-// Memory of this thread, 64-byte aligned.
-template <class T>
-T* scratch(std::vector<T>& memory, std::size_t size) {
-  memory.resize((std::max)(memory.size(), size + 64));
-  return memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64;
-}
+ private:
+  void lay(const std::int8_t* from, std::size_t groups, std::int8_t* to) const {  // [16][cols] to [groups][16][group]
+    for (std::size_t g = 0; g < groups; ++g)
+      for (std::size_t t = 0; t < 16; ++t, to += group) std::memcpy(to, from + t * cols_ + g * group, group);
+  }
+  template <class T>
+  static void turn(const T* from, std::size_t count, std::size_t stride, T* to) {  // [16][count] to [count][16 of stride]
+    for (std::size_t t = 0; t < 16; ++t)
+      for (std::size_t i = 0; i < count; ++i) to[stride * i + t] = from[t * count + i];
+  }
+
+  std::int8_t* integers_;
+  float* numbers_;
+  std::int32_t* offsets_;
+  std::size_t cols_;
+  bool wide_;
+};
 
 // Tokens in sixteens; the last tile may hold fewer, and reads rows behind them that belong to nobody. Two panels at a time, while the tokens' bytes
 // are in the first cache.
-template <Format format>
+template <Format format, int Cols>
 void product_by_tiles(const PackedMatrix& matrix, const float* bias, const Activations& x, int tokens, int first_panel, int last_panel, Output out, Ahead& ahead) {
   constexpr Form form = form_of(format);
   constexpr int together = 2;
   const int cols = matrix.cols;
-  const std::size_t unpacked_bytes = 16 * static_cast<std::size_t>(cols), all_tokens = static_cast<std::size_t>(round_up(tokens, 16)) * static_cast<std::size_t>(cols);
-  thread_local std::vector<std::uint8_t> weights_memory;
-  thread_local std::vector<std::int8_t> tokens_memory;
-  std::uint8_t* const weights = scratch(weights_memory, together * unpacked_bytes);
-  std::int8_t* const integers = scratch(tokens_memory, 2 * all_tokens);
-  std::int8_t* const lower = integers + all_tokens;
-  lay_tiles(x.integers, tokens, cols, form.group, integers);
-  if (x.lower) lay_tiles(x.lower, tokens, cols, form.group, lower);
+  const std::size_t panel_bytes = form.panel_bytes(cols);
+  std::uint8_t* const unpacked = thread_memory<std::uint8_t, 0>(form.bits == 8 ? 0 : together * 16 * static_cast<std::size_t>(cols));
+  const TokenTiles<form.group> tiles_of(x, tokens);
   const Tiles tiles(form.group);
   for (int begin = first_panel; begin < last_panel; begin += together) {
     const int end = (std::min)(begin + together, last_panel);
-    const std::uint8_t* unpacked[together] = {};
+    const std::uint8_t* weights[together] = {};
     for (int panel = begin; panel < end; ++panel) {
-      const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * form.panel_bytes(cols);
-      ahead.advance(form.panel_bytes(cols));
+      const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * panel_bytes;
+      ahead.advance(panel_bytes);
       if constexpr (form.bits == 8) {
-        unpacked[panel - begin] = reinterpret_cast<const std::uint8_t*>(data);
+        weights[panel - begin] = reinterpret_cast<const std::uint8_t*>(data);
       } else {
-        std::uint8_t* const to = weights + static_cast<std::size_t>(panel - begin) * unpacked_bytes;
+        std::uint8_t* const to = unpacked + static_cast<std::size_t>(panel - begin) * 16 * static_cast<std::size_t>(cols);
         unpack_panel<format>(data, cols, to);
-        unpacked[panel - begin] = to;
+        weights[panel - begin] = to;
       }
     }
     for (int first = 0; first < tokens; first += 16) {
+      const TokenTile tile = tiles_of[static_cast<std::size_t>(first / 16)];
       for (int panel = begin; panel < end; ++panel) {
-        const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * form.panel_bytes(cols);
-        const std::size_t at = static_cast<std::size_t>(first) * static_cast<std::size_t>(cols);
+        const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * panel_bytes;
         Floats f[16];
-        if (x.lower) tile_panel<format, true>(data, unpacked[panel - begin], integers + at, lower + at, x, first, f);
-        else tile_panel<format, false>(data, unpacked[panel - begin], integers + at, nullptr, x, first, f);
+        if (tile.lower) tile_panel<format, Cols, true>(data, weights[panel - begin], tile, cols, f);
+        else tile_panel<format, Cols, false>(data, weights[panel - begin], tile, cols, f);
         for (int t = 0; t < 16 && first + t < tokens; ++t)
           store_tail(out.values + static_cast<std::size_t>(first + t) * out.stride + 16 * static_cast<std::size_t>(panel),
                      bias ? f[t] + load(bias + 16 * static_cast<std::size_t>(panel)) : f[t], matrix.rows - 16 * panel);
@@ -2026,7 +1553,7 @@ template <Format format, int Cols, int Tokens>
   for (int token = 0; token < Tokens; ++token) f[token] = (sums[token][0] + sums[token][1]) + (sums[token][2] + sums[token][3]);
 }
 
-}  // namespace detail
+}  // namespace inner
 
 // Rows 16 * first_panel to 16 * last_panel of W x for `tokens` tokens, plus the bias [rows padded to 16] where there is one.
 template <Format format, int Cols>
@@ -2036,7 +1563,7 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
   Ahead nothing;
 #if defined(__AMX_INT8__)
   if constexpr (integers) {
-    if (tokens >= least_tile && tiles_ready()) return detail::product_by_tiles<format>(matrix, bias, x, tokens, first_panel, last_panel, out, ahead);
+    if (tokens >= least_tile && tiles_ready()) return inner::product_by_tiles<format, Cols>(matrix, bias, x, tokens, first_panel, last_panel, out, ahead);
   }
 #endif
   for (int panel = first_panel; panel < last_panel; ++panel) {
@@ -2046,20 +1573,18 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
     const auto tile = [&]<int Tokens>(int first) {
       Floats f[Tokens];
       Ahead& here = first == 0 ? ahead : nothing;
-      // A tile of tokens has one kernel for all widths; bench/extents.cpp measures what one token has of a known one.
-      constexpr int known = Tokens == 1 ? Cols : run_time;
       if constexpr (integers) {
-        if (x.lower) detail::integer_panel<format, known, Tokens, true>(data, x, first, f, here);
-        else detail::integer_panel<format, known, Tokens, false>(data, x, first, f, here);
+        if (x.lower) inner::integer_panel<format, Cols, Tokens, true>(data, x, first, f, here);
+        else inner::integer_panel<format, Cols, Tokens, false>(data, x, first, f, here);
       } else {
-        detail::float_panel<format, run_time, Tokens>(data, x, first, f, here);
+        inner::float_panel<format, Cols, Tokens>(data, x, first, f, here);
       }
 #pragma GCC unroll 16
       for (std::size_t token = 0; token < Tokens; ++token)
         store_tail(out.values + (static_cast<std::size_t>(first) + token) * out.stride + 16 * static_cast<std::size_t>(panel), bias ? f[token] + plus : f[token], rows);
     };
     int token = 0;
-    if constexpr (integers) {
+    if constexpr (integers && !compiled_with_tiles) {  // AMX takes so many together; compiling these as well would take a quarter longer
       for (; token + 12 <= tokens; token += 12) tile.template operator()<12>(token);
       for (; token + 8 <= tokens; token += 8) tile.template operator()<8>(token);
     }
@@ -2076,8 +1601,111 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
 
 #undef DIECAST_ISA
 
-// ---- diecast/cpu/rope.hpp
-// Turning Q and K. Angles are computed in double, as the reference does it, once for each position of a call and each kind of layer.
+// ---- diecast/cpu/arena.hpp
+// One piece of zeroed memory; for what is read once a token on huge pages, where the system has them: fewer misses of the translation cache.
+
+namespace diecast::cpu {
+
+class Arena {
+ public:
+  Arena() = default;
+  enum class Pages { huge, usual };  // usual: for memory of which perhaps only a little is ever touched
+
+  explicit Arena(std::size_t bytes, Pages pages = Pages::huge) : size_((bytes + huge - 1) / huge * huge + huge) {
+    address_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (address_ == MAP_FAILED) {
+      const int error = errno;
+      address_ = nullptr;
+      throw Error(std::to_string(bytes) + " bytes of memory were asked for: " + std::strerror(error));
+    }
+    const auto at = reinterpret_cast<std::uintptr_t>(address_);
+    begin_ = reinterpret_cast<std::byte*>((at + huge - 1) / huge * huge);
+    if (pages == Pages::huge) ::madvise(begin_, size_ - huge, MADV_HUGEPAGE);  // advice: where it is not taken, nothing is lost but speed
+  }
+  Arena(Arena&& other) noexcept : address_(std::exchange(other.address_, nullptr)), begin_(other.begin_), size_(other.size_) {}
+  Arena& operator=(Arena&& other) noexcept {
+    std::swap(address_, other.address_);
+    std::swap(begin_, other.begin_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Arena() {
+    if (address_) ::munmap(address_, size_);
+  }
+
+  std::byte* data() const { return begin_; }  // at a multiple of 2 MiB
+
+ private:
+  static constexpr std::size_t huge = std::size_t{2} << 20;
+
+  void* address_ = nullptr;
+  std::byte* begin_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace diecast::cpu
+
+// ---- diecast/cpu/options.hpp
+// What a user may choose of the CPU path.
+
+namespace diecast::cpu {
+
+// How keys and values are kept. f16 has three more bits than bf16, bf16 the range of a float; what is too great for f16 becomes its greatest. q8 has 8 bits
+// and a float for each head and position: a little over half of the memory.
+enum class CacheType { f16, bf16, f32, q8 };
+
+constexpr std::string_view cache_type_name(CacheType type) {
+  return type == CacheType::f16 ? "f16" : type == CacheType::bf16 ? "bf16" : type == CacheType::f32 ? "f32" : "q8";
+}
+constexpr std::optional<CacheType> cache_type_of(std::string_view name) {
+  for (const CacheType type : {CacheType::f16, CacheType::bf16, CacheType::f32, CacheType::q8})
+    if (name == cache_type_name(type)) return type;
+  return {};
+}
+
+// How many bits the activations have in integer products. The error of 8 is that of other engines with 8-bit activations; the products whose input
+// varies most, Q/K/V and down, make up most of it.
+enum class Precision {
+  fast,      // 8 everywhere
+  balanced,  // 15 before Q/K/V and down, 8 elsewhere
+  exact      // 15 everywhere: what is left is less than the cache's halves add
+};
+
+constexpr std::string_view precision_name(Precision precision) {
+  return precision == Precision::fast ? "fast" : precision == Precision::balanced ? "balanced" : "exact";
+}
+constexpr std::optional<Precision> precision_of(std::string_view name) {
+  for (const Precision precision : {Precision::fast, Precision::balanced, Precision::exact})
+    if (name == precision_name(precision)) return precision;
+  return {};
+}
+
+struct Options {
+  int threads = 1;
+  CacheType cache = CacheType::f16;
+  Precision precision = Precision::exact;
+  bool screen = true;  // where the head has a screen and only the best are asked for; changes no result
+};
+
+// Bytes of the keys and values of one head in a block of 16 positions; values are padded to 16.
+constexpr std::size_t cache_block_bytes(int head_dim, CacheType type) {
+  const auto numbers = static_cast<std::size_t>(16 * (head_dim + (head_dim + 15) / 16 * 16));
+  if (type == CacheType::q8) return numbers + 2 * 16 * sizeof(float);
+  return numbers * (type == CacheType::f32 ? 4 : 2);
+}
+
+// Bytes of keys and values for a context of this many tokens.
+constexpr std::size_t cache_bytes(const Spec& spec, int tokens, CacheType type) {
+  const auto blocks = static_cast<std::size_t>((tokens + BlockTable::block_tokens - 1) / BlockTable::block_tokens);
+  return blocks * cache_block_bytes(spec.attention.head_dim, type) * static_cast<std::size_t>(spec.attention.kv_heads) * static_cast<std::size_t>(spec.layers);
+}
+
+}  // namespace diecast::cpu
+
+// ---- diecast/cpu/cache.hpp
+// Keys and values of all layers, in the blocks of the context's table. Within a block of 16 positions the keys of a head stand side by side,
+// [head_dim][16], so that sixteen scores are computed at once; the values stand one after another, [16][head_dim padded to 16]. Eight bits are followed by
+// what they are multiplied by: a float for each position's key, and one for its value.
 
 #ifdef DIECAST_ISA
 #error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
@@ -2100,29 +1728,803 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
 
 namespace diecast::cpu::inline DIECAST_ISA {
 
-// Cosines, then sines: [2][frequencies], each stretched.
-inline void turns(std::span<const double> frequencies, double stretch, int position, float* out) {
-  for (std::size_t i = 0; i < frequencies.size(); ++i) {
-    const double angle = position * frequencies[i];
-    out[i] = static_cast<float>(stretch * std::cos(angle));
-    out[frequencies.size() + i] = static_cast<float>(stretch * std::sin(angle));
+template <CacheType type>
+struct Cached {
+  static constexpr bool scaled = false;
+  using Element = std::uint16_t;
+  static void put(Element* at, Floats x) {
+    if constexpr (type == CacheType::f16) {
+      constexpr float most = 65504;  // an infinity times a zero would be no number; NaN stays one
+      store_halfs(at, smaller(broadcast(most), larger(broadcast(-most), x)));
+    } else {
+      float values[lanes];
+      store(values, x);
+      for (int i = 0; i < lanes; ++i) at[i] = float_to_bfloat(values[i]);
+    }
   }
+  static Floats get(const Element* at) {
+    if constexpr (type == CacheType::f16) return load(at);
+    else return load_bfloats(at);
+  }
+};
+template <>
+struct Cached<CacheType::f32> {
+  static constexpr bool scaled = false;
+  using Element = float;
+  static void put(float* at, Floats x) { store(at, x); }
+  static Floats get(const float* at) { return load(at); }
+};
+template <>
+struct Cached<CacheType::q8> {
+  static constexpr bool scaled = true;
+  using Element = std::int8_t;
+  static void put(std::int8_t* at, Floats x) { store_bytes(at, round_to_ints(x)); }
+  static Floats get(const std::int8_t* at) { return to_floats(load_signed_bytes(at)); }
+};
+
+// The scales of a block's keys, and behind them those of its values.
+template <CacheType type>
+const float* scales_of(const typename Cached<type>::Element* block, int head_dim, int width) {
+  return reinterpret_cast<const float*>(block + 16 * (head_dim + width));
 }
 
-// Pairs (i, i + half) of one head, in place.
-inline void rotate(float* head, const float* turn, int half) {
-  for (int i = 0; i < half; i += lanes) {
-    const Floats a = load_tail(head + i, half - i), b = load_tail(head + half + i, half - i);
-    const Floats cosine = load_tail(turn + i, half - i), sine = load_tail(turn + half + i, half - i);
-    const Floats zero = broadcast(0.0F);
-    store_tail(head + i, fma(a, cosine, zero - b * sine), half - i);
-    store_tail(head + half + i, fma(b, cosine, a * sine), half - i);
+// What 8 bits of these numbers are multiplied by; NaN where one of them is not finite, so that it is not lost.
+inline float scale_of(const float* values, int count) {
+  Floats most = broadcast(0.0F), wrong = broadcast(0.0F);
+  for (int i = 0; i < count; i += lanes) {
+    const Floats x = load_tail(values + i, count - i);
+    most = larger(most, abs(x));
+    wrong = fma(x, broadcast(0.0F), wrong);
+  }
+  return greatest(most) / 127 + sum(wrong);
+}
+
+class KvCache {
+ public:
+  KvCache(const Spec& spec, int tokens, CacheType type)
+      : type_(type), head_dim_(static_cast<std::size_t>(spec.attention.head_dim)), width_(static_cast<std::size_t>(round_up(spec.attention.head_dim, lanes))),
+        kv_heads_(static_cast<std::size_t>(spec.attention.kv_heads)), parts_(static_cast<std::size_t>(spec.layers) * kv_heads_),
+        blocks_(static_cast<std::size_t>((tokens + BlockTable::block_tokens - 1) / BlockTable::block_tokens)), memory_(cache_bytes(spec, tokens, type), Arena::Pages::usual) {}
+
+  CacheType type() const { return type_; }
+  std::size_t width() const { return width_; }
+
+  // Keys [head_dim][16] of a block, then its values [16][width].
+  template <CacheType type>
+  typename Cached<type>::Element* block(int layer, int head, std::size_t block) const {
+    const std::size_t at = (static_cast<std::size_t>(layer) * kv_heads_ + static_cast<std::size_t>(head)) * blocks_ + block;
+    return reinterpret_cast<typename Cached<type>::Element*>(memory_.data() + at * cache_block_bytes(static_cast<int>(head_dim_), type));
+  }
+
+  template <CacheType type>
+  void append(int layer, int head, std::size_t slot, const float* key, const float* value) const {
+    const auto size = static_cast<int>(head_dim_);
+    auto* const at = block<type>(layer, head, slot / 16);
+    auto* const keys = at + slot % 16;
+    auto* const values = at + 16 * head_dim_ + slot % 16 * width_;
+    Floats key_factor = broadcast(1.0F), value_factor = key_factor;
+    if constexpr (Cached<type>::scaled) {
+      auto* const scales = const_cast<float*>(scales_of<type>(at, size, static_cast<int>(width_))) + slot % 16;
+      scales[0] = scale_of(key, size);
+      scales[16] = scale_of(value, size);
+      const auto inverse = [](float scale) { return broadcast(scale > 1e-35F ? 1 / scale : 0.0F); };
+      key_factor = inverse(scales[0]);
+      value_factor = inverse(scales[16]);
+    }
+    for (int i = 0; i < size; i += lanes) {
+      Floats k = load_tail(key + i, size - i), v = load_tail(value + i, size - i);
+      if constexpr (Cached<type>::scaled) {
+        k = k * key_factor;
+        v = v * value_factor;
+      }
+      typename Cached<type>::Element sixteen[lanes];
+      Cached<type>::put(sixteen, k);
+      for (int j = 0; j < lanes && i + j < size; ++j) keys[16 * (i + j)] = sixteen[j];
+      Cached<type>::put(values + i, v);
+    }
+  }
+
+  // A block's bytes, all layers and heads.
+  std::size_t block_bytes() const { return parts_ * part_bytes(); }
+  void read_block(std::size_t block, std::byte* to) const {
+    for_each_part(block, [&](std::byte* part, std::size_t size) { std::memcpy(to, part, size), to += size; });
+  }
+  void write_block(std::size_t block, const std::byte* from) const {
+    for_each_part(block, [&](std::byte* part, std::size_t size) { std::memcpy(part, from, size), from += size; });
+  }
+
+ private:
+  std::size_t part_bytes() const { return cache_block_bytes(static_cast<int>(head_dim_), type_); }
+  template <class Visit>
+  void for_each_part(std::size_t block, const Visit& visit) const {
+    for (std::size_t i = 0; i < parts_; ++i) visit(memory_.data() + (i * blocks_ + block) * part_bytes(), part_bytes());
+  }
+
+  CacheType type_;
+  std::size_t head_dim_, width_, kv_heads_, parts_, blocks_;  // parts: of a block, one for each layer and head
+  Arena memory_;
+};
+
+template <class Visitor>
+auto with_cache(CacheType type, const Visitor& visit) {
+  switch (type) {
+    case CacheType::f16: return visit.template operator()<CacheType::f16>();
+    case CacheType::bf16: return visit.template operator()<CacheType::bf16>();
+    case CacheType::q8: return visit.template operator()<CacheType::q8>();
+    default: return visit.template operator()<CacheType::f32>();
   }
 }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
 
 #undef DIECAST_ISA
+
+// ---- diecast/cpu/attention.hpp
+// Attention over the cache: keys and values of a head are read once for all queries that see them. Positions are taken in fixed chunks, each
+// with its own greatest score, and chunks are merged in their order, so that a query's result is the same bits whoever reads beside it
+// and however the chunks are shared among threads.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+inline constexpr int chunk_positions = 256;
+
+struct Query {
+  const float* values;  // [head_dim]
+  int first, last;      // the positions that it sees: [first, last)
+};
+
+// What attention over some positions comes to: out / total is the weighted mean of their values.
+struct Partial {
+  float greatest = -std::numeric_limits<float>::infinity();
+  float total = 0;
+  float* out{};  // [head_dim padded to 16]
+};
+
+struct AttentionNumbers {
+  float scale;
+  std::optional<float> soft_cap;
+};
+
+// Takes what later positions come to into what the earlier ones came to.
+inline void merge(Partial& into, const Partial& later, std::size_t width) {
+  const float most = later.greatest > into.greatest ? later.greatest : into.greatest;
+  float weights[2];
+  float differences[16] = {into.greatest - most, later.greatest - most};
+  float powers[16];
+  store(powers, exp(load(differences)));
+  weights[0] = into.total == 0 ? 0 : powers[0];  // nothing yet: its greatest is minus infinity
+  weights[1] = powers[1];
+  for (std::size_t i = 0; i < width; i += lanes)
+    store(into.out + i, fma(load(into.out + i), broadcast(weights[0]), load(later.out + i) * broadcast(weights[1])));
+  into.total = into.total * weights[0] + later.total * weights[1];
+  into.greatest = most;
+}
+
+namespace inner {
+
+// Scores of some queries for the panels [first, last) of a chunk: 16 positions at once.
+template <CacheType type, std::size_t Queries, class Block>
+[[gnu::flatten]] void score(const Query* queries, int head_dim, int first, int last, const Block& block, float* scores, std::size_t stride) {
+  const auto panels = [&]<std::size_t Panels>(int panel) {
+    const typename Cached<type>::Element* keys[Panels];
+    unrolled<Panels>([&](auto p) { keys[p] = block(panel + static_cast<int>(p())); });
+    Floats sums[Queries][Panels];
+    unrolled<Queries>([&](auto q) { unrolled<Panels>([&](auto p) { sums[q][p] = broadcast(0.0F); }); });
+    for (int i = 0; i < head_dim; ++i) {
+      Floats key[Panels];
+      unrolled<Panels>([&](auto p) { key[p] = Cached<type>::get(keys[p] + 16 * i); });
+      unrolled<Queries>([&](auto q) {
+        const Floats number = broadcast(queries[q].values[i]);
+        unrolled<Panels>([&](auto p) { sums[q][p] = fma(number, key[p], sums[q][p]); });
+      });
+    }
+    if constexpr (Cached<type>::scaled) {
+      unrolled<Panels>([&](auto p) {
+        const Floats scales = load(scales_of<type>(keys[p], head_dim, round_up(head_dim, lanes)));
+        unrolled<Queries>([&](auto q) { sums[q][p] = sums[q][p] * scales; });
+      });
+    }
+    unrolled<Queries>([&](auto q) { unrolled<Panels>([&](auto p) { store(scores + q * stride + 16 * (static_cast<std::size_t>(panel) + p), sums[q][p]); }); });
+  };
+  int panel = first;
+  constexpr int together = Queries > 2 ? 4 : 8;  // enough sums in flight to hide how long each addition takes
+  for (; panel + together <= last; panel += together) panels.template operator()<together>(panel);
+  for (; panel < last; ++panel) panels.template operator()<1>(panel);
+}
+
+// Weighted sums of the values at positions [first, last) of a chunk, 64 columns at a time.
+template <CacheType type, std::size_t Queries, class Block>
+[[gnu::flatten]] void weigh(const float* weights, std::size_t stride, int head_dim, int width, int first, int last, const Block& block, const Partial* out) {
+  const auto columns = [&]<std::size_t Vectors>(int column) {
+    Floats sums[Queries][Vectors];
+    unrolled<Queries>([&](auto q) { unrolled<Vectors>([&](auto v) { sums[q][v] = broadcast(0.0F); }); });
+    for (int position = first; position < last; ++position) {
+      const auto* values = block(position / 16) + 16 * head_dim + position % 16 * width + column;
+      Floats value[Vectors];
+      unrolled<Vectors>([&](auto v) { value[v] = Cached<type>::get(values + 16 * v); });
+      unrolled<Queries>([&](auto q) {
+        float one = weights[q * stride + static_cast<std::size_t>(position)];
+        if constexpr (Cached<type>::scaled) one *= scales_of<type>(block(position / 16), head_dim, width)[16 + position % 16];
+        const Floats weight = broadcast(one);
+        unrolled<Vectors>([&](auto v) { sums[q][v] = fma(weight, value[v], sums[q][v]); });
+      });
+    }
+    unrolled<Queries>([&](auto q) { unrolled<Vectors>([&](auto v) { store(out[q].out + column + 16 * static_cast<int>(v()), sums[q][v]); }); });
+  };
+  int column = 0;
+  for (; column + 64 <= width; column += 64) columns.template operator()<4>(column);
+  for (; column < width; column += 16) columns.template operator()<1>(column);
+}
+
+// Scores to weights, in place; the positions that the query does not see get 0.
+inline void soften(float* scores, int first, int last, int from, int to, const AttentionNumbers& numbers, Partial& partial) {
+  const Floats masked = broadcast(-std::numeric_limits<float>::infinity());
+  Floats most = masked;
+  for (int at = first; at < last; at += lanes) {
+    Floats s = load(scores + at) * broadcast(numbers.scale);
+    if (numbers.soft_cap) s = broadcast(*numbers.soft_cap) * tanh(s / broadcast(*numbers.soft_cap));
+    const int low = from - at < 0 ? 0 : from - at > lanes ? lanes : from - at, high = to - at < 0 ? 0 : to - at > lanes ? lanes : to - at;
+    s = within(low, high, s, masked);
+    store(scores + at, s);
+    most = larger(most, s);
+  }
+  partial.greatest = greatest(most);
+  Floats total = broadcast(0.0F);
+  for (int at = first; at < last; at += lanes) {
+    const Floats weight = exp(load(scores + at) - broadcast(partial.greatest));
+    store(scores + at, weight);
+    total = total + weight;
+  }
+  partial.total = sum(total);
+}
+
+}  // namespace inner
+
+// One chunk for `count` queries. block(i) is the i-th block of the chunk's sequence. scores: [count][chunk_positions].
+// parts[q] is filled for the queries that see some of the chunk, and left alone for the others; returns nothing of them.
+template <CacheType type, int HeadDim, class Block>
+void attend_chunk(int chunk, const Query* queries, std::size_t count, int run_time_head_dim, const Block& block_at, const AttentionNumbers& numbers, float* scores,
+                  Partial* parts) {
+  const int head_dim = HeadDim == 0 ? run_time_head_dim : HeadDim, width = round_up(head_dim, lanes);
+  const int base = chunk * chunk_positions;
+  int first = chunk_positions, last = 0;  // what any query sees, within the chunk
+  for (std::size_t q = 0; q < count; ++q) {
+    const int from = queries[q].first - base, to = queries[q].last - base;
+    if (to <= 0 || from >= chunk_positions) continue;
+    first = from < first ? (from < 0 ? 0 : from) : first;
+    last = to > last ? (to > chunk_positions ? chunk_positions : to) : last;
+  }
+  if (first >= last) return;
+  const int first_panel = first / 16, last_panel = (last + 15) / 16;
+  const typename Cached<type>::Element* blocks[chunk_positions / 16];
+  for (int panel = first_panel; panel < last_panel; ++panel) blocks[panel] = block_at(base / 16 + panel);
+  const auto block = [&](int panel) { return blocks[panel]; };
+  const auto in_tiles = [&](const auto& tile) {
+    std::size_t q = 0;
+    for (; q + 4 <= count; q += 4) tile.template operator()<4>(q);
+    if (count - q == 3) tile.template operator()<3>(q);
+    if (count - q == 2) tile.template operator()<2>(q);
+    if (count - q == 1) tile.template operator()<1>(q);
+  };
+  in_tiles([&]<std::size_t Queries>(std::size_t q) {
+    inner::score<type, Queries>(queries + q, head_dim, first_panel, last_panel, block, scores + q * chunk_positions, chunk_positions);
+  });
+  for (std::size_t q = 0; q < count; ++q) {
+    const int from = queries[q].first - base, to = queries[q].last - base;
+    inner::soften(scores + q * chunk_positions, 16 * first_panel, 16 * last_panel, from, to, numbers, parts[q]);
+  }
+  in_tiles([&]<std::size_t Queries>(std::size_t q) {
+    inner::weigh<type, Queries>(scores + q * chunk_positions, chunk_positions, head_dim, width, first, last, block, parts + q);
+  });
+}
+
+inline bool sees(const Query& query, int chunk) { return query.first < (chunk + 1) * chunk_positions && query.last > chunk * chunk_positions; }
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/screen.hpp
+// A head that need not be read whole to find its best rows. Each 8-bit weight is 16 H + L, two nibbles. The high ones are a matrix of their own, and for
+// every row and block the norm of the low ones is kept: by Cauchy and Schwarz, |low part of a logit| <= sum over blocks of |d L| |x|. A row whose high
+// part plus this bound stays below the kth best exact logit is not among the k best; the others are computed, by the full head's own kernel.
+
+namespace diecast::cpu {
+
+inline constexpr Format high_format = Format::q4_0, norm_format = Format::f16;
+
+struct Screen {
+  PackedMatrix high;   // [vocab, hidden]; rows 0: the head is always read whole
+  PackedMatrix norms;  // [vocab, hidden / 32] of the low nibbles, rounded up
+
+  explicit operator bool() const { return high.rows > 0; }
+};
+
+// Whether a head has a screen: reading half of it must be worth the scattered rows that are read again, so it has to be large. On the heads measured
+// some hundred to a thousand rows survive, each in a panel of its own: of 49,152 rows that saves nothing, of 151,936 and more it does.
+// What changes logits after the product (a bias, a divisor, a soft cap) could make different ones equal.
+constexpr bool has_screen(const Spec& spec, Format head) {
+  constexpr int least_rows = 100'000;
+  const bool bias = std::visit([](const auto& part) { return part.bias; }, spec.head);
+  return head == Format::q8_0 && spec.vocab >= least_rows && !bias && !spec.logit_divisor && !spec.logit_soft_cap;
+}
+
+inline Screen screen_shape(const PackedMatrix& head) {
+  return {{high_format, head.rows, head.cols, nullptr}, {norm_format, head.rows, head.cols / block_columns, nullptr}};
+}
+
+namespace detail {
+
+// The least half that is not below a positive value. NaN stays NaN.
+inline std::uint16_t half_above(double value) {
+  std::uint16_t half = float_to_half(static_cast<float>(value));
+  if (static_cast<double>(half_to_float(half)) < value) ++half;  // the greatest one becomes infinity
+  return half;
+}
+
+}  // namespace detail
+
+// How much a sum of `blocks` scaled products may be off, relative to the sum of their sizes: a rounding for each of scale, integer, product and sum.
+inline double rounding(int blocks) { return (blocks + 4) * 0x1p-24 * 1.01; }
+
+// Panels [first, last) of the screen of a head in Q8_0, into zeroed memory.
+inline void fill_screen(const PackedMatrix& head, int first, int last, std::byte* high, std::byte* norms) {
+  constexpr Form from = form_of(Format::q8_0), to = form_of(high_format);
+  const int blocks = head.cols / block_columns;
+  const double slack = rounding(blocks);
+  for (int panel = first; panel < last; ++panel) {
+    const auto at = static_cast<std::size_t>(panel);
+    const std::byte* const source = head.data + at * head.panel_bytes();
+    std::byte* const high_panel = high + at * to.panel_bytes(head.cols);
+    std::byte* const norm_panel = norms + at * form_of(norm_format).panel_bytes(blocks);
+    for (int block = 0; block < blocks; ++block)
+      for (int row = 0; row < 16; ++row) {
+        const auto b = static_cast<std::size_t>(block), lane = static_cast<std::size_t>(row);
+        const std::byte* const integers = source + b * static_cast<std::size_t>(from.block_bytes());
+        std::uint8_t nibbles[block_columns];
+        double all = 0, upper = 0, lower = 0;
+        for (int column = 0; column < block_columns; ++column) {
+          const int weight = static_cast<int>(detail::packed_integer<from>(integers, lane, column)) - from.zero;
+          const int h = (std::min)((weight + 8) >> 4, 7), l = weight - 16 * h;
+          nibbles[column] = static_cast<std::uint8_t>(h + to.zero);
+          all += weight * weight;
+          upper += 256 * h * h;
+          lower += l * l;
+        }
+        detail::put_block<to>(nibbles, row, high_panel + b * static_cast<std::size_t>(to.block_bytes()));
+        const float scale = half_at(source + from.weight_bytes(head.cols) + b * from.scale_bytes(block_columns) + 2 * lane);
+        const std::uint16_t sixteen = float_to_half(16 * scale);
+        std::memcpy(high_panel + to.weight_bytes(head.cols) + b * to.scale_bytes(block_columns) + 2 * lane, &sixteen, 2);
+        const bool exact = half_to_float(sixteen) == 16 * scale;  // not where it overflows: such a row is always computed
+        const double bound = exact ? static_cast<double>(std::fabs(scale)) * (std::sqrt(lower) + slack * (std::sqrt(all) + std::sqrt(upper))) : std::numeric_limits<double>::infinity();
+        const std::uint16_t norm = detail::half_above(bound);
+        std::memcpy(norm_panel + 2 * (16 * b + lane), &norm, 2);
+      }
+  }
+}
+
+}  // namespace diecast::cpu
+
+// ---- diecast/cpu/best_rows.hpp
+// The k best rows of a head, found by all threads together, each in its share of the panels. Without a screen a thread looks through the logits of its
+// share while they are in its cache. With one it goes through the bounds, and computes what may be among the best. What comes out is defined by
+// the exact logits alone: the k best and all that equal the last of them, whatever the number of threads.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+// The kth best of some logits, or minus infinity where there are fewer. NaN counts for nothing.
+inline float kth_best(std::vector<float>& logits, int k) {
+  std::erase_if(logits, [](float z) { return std::isnan(z); });
+  const auto count = static_cast<std::size_t>(k);
+  if (logits.size() < count) return -std::numeric_limits<float>::infinity();
+  std::nth_element(logits.begin(), logits.begin() + (k - 1), logits.end(), std::greater<>());
+  return logits[count - 1];
+}
+
+// The end: all threads' candidates of one row become the row's.
+inline std::vector<Candidate> best_of(std::vector<Candidate> found, int k) {
+  std::vector<float> logits;
+  for (const Candidate& one : found) logits.push_back(one.logit);
+  const float bar = kth_best(logits, k);
+  std::erase_if(found, [bar](const Candidate& one) { return one.logit < bar; });
+  std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) { return a.id < b.id; });
+  return found;
+}
+
+// One thread's search for one row. The rows of its share are [first, last), of those that may be chosen.
+class BestRows {
+ public:
+  // Of logits that are all there; logits[id].
+  void look_through(const float* logits, int first, int last, int k) {
+    begin(first, last);
+    rank({logits + first, static_cast<std::size_t>(last - first)}, k);
+    std::vector<float> ranked;
+    for (const int i : ranked_) ranked.push_back(logits[first + i]);
+    const float bar = kth_best(ranked, k);
+    for (int id = first; id < last; ++id)
+      if (!(logits[id] < bar)) found_.push_back({id, logits[id]});
+  }
+
+  // First half: the bounds of the share's rows, and the exact logits of those that look best. high and bounds: of this share, from `first` on.
+  // compute(panel) puts the logits of a panel of the head where they belong in logits[vocab].
+  template <class Compute>
+  void screen(const float* high, const float* bounds, const float* logits, int first, int last, int k, const Compute& compute) {
+    constexpr int looked_at = 32;
+    begin(first, last);
+    const auto count = static_cast<std::size_t>(last - first);
+    rank({high, count}, (std::max)(k, looked_at));
+    for (const int i : ranked_) once((first + i) / 16, compute);
+    for (const int i : ranked_) sure_.push_back(logits[first + i]);
+    // What the high part and the bound can come to, rounded up generously.
+    upper_.resize(count + lanes);
+    for (int i = 0; i < last - first; i += lanes) {
+      const int left = last - first - i;
+      const Floats z = load_tail(high + i, left);
+      const Floats slack = fma(abs(z), broadcast(0x1p-21F), broadcast(1e-30F));
+      store(upper_.data() + i, z + fma(load_tail(bounds + i, left), broadcast(1 + 0x1p-20F), slack));
+    }
+  }
+  // The share's exact logits that are known so far.
+  std::span<const float> sure() const { return sure_; }
+
+  // Second half, when all threads are through the first: `bar` is the kth best of what all of them know.
+  template <class Compute>
+  void compute_survivors(const float* logits, float bar, const Compute& compute) {
+    const Floats least = broadcast(bar);
+    for (int i = 0; i < last_ - first_; i += lanes) {
+      const int left = (std::min)(lanes, last_ - first_ - i);
+      float survives[lanes];
+      store(survives, where_less(load(upper_.data() + i), least, broadcast(0.0F), broadcast(1.0F)));  // NaN survives
+      bool any = false;
+      for (int lane = 0; lane < left; ++lane) any = any || survives[lane] != 0;
+      if (!any) continue;
+      once((first_ + i) / 16, compute);
+      for (int lane = 0; lane < left; ++lane)
+        if (survives[lane] != 0) {
+          ++computed_;
+          const int id = first_ + i + lane;
+          if (!(logits[id] < bar)) found_.push_back({id, logits[id]});
+        }
+    }
+  }
+
+  const std::vector<Candidate>& found() const { return found_; }
+  int computed() const { return computed_; }
+
+ private:
+  void begin(int first, int last) {
+    first_ = first;
+    last_ = last;
+    computed_ = 0;
+    sure_.clear();
+    found_.clear();
+    done_.assign(static_cast<std::size_t>((last - first) / 16 + 2), false);
+  }
+  void rank(std::span<const float> values, int k) { first_in_rank(values, static_cast<std::size_t>(k), ranked_); }
+  template <class Compute>
+  void once(int panel, const Compute& compute) {
+    const auto at = static_cast<std::size_t>(panel - first_ / 16);
+    if (done_[at]) return;
+    done_[at] = true;
+    compute(panel);
+  }
+
+  int first_ = 0, last_ = 0, computed_ = 0;
+  std::vector<int> ranked_;
+  std::vector<float> sure_, upper_;
+  std::vector<Candidate> found_;
+  std::vector<char> done_;
+};
+
+// |x| of each block of a token as its integers stand for it, rounded up by what the bound's own sum may lose.
+inline void block_norms(const Activations& x, int row, float* norms) {
+  const int blocks = x.blocks();
+  const auto at = static_cast<std::size_t>(row) * static_cast<std::size_t>(x.cols);
+  const auto up = static_cast<float>(1 + 4 * rounding(blocks));
+  for (int block = 0; block < blocks; ++block) {
+    double squares = 0;
+    for (std::size_t i = 0; i < block_columns; ++i) {
+      const std::size_t one = at + static_cast<std::size_t>(block) * block_columns + i;
+      const int integer = x.lower ? 128 * x.integers[one] + x.lower[one] : x.integers[one];
+      squares += static_cast<double>(integer) * integer;
+    }
+    const float scale = x.scales[static_cast<std::size_t>(row) * static_cast<std::size_t>(blocks) + static_cast<std::size_t>(block)];
+    norms[block] = scale * static_cast<float>(std::sqrt(squares)) * up;
+  }
+}
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/huge_pages.hpp
+// From a mapped engine file to huge pages, two megabytes at a time, while it is in use. A file is mapped on small pages, so that it can be used at once;
+// a decode that reads all of it for every token then misses the translation cache all the time. Each piece is copied to a huge page, and that
+// takes the piece's place at its address in one step: whoever reads it meanwhile reads the same bytes, and the file's pages are given back.
+// The pieces are moved by the threads that run the model, one each after a pass: no thread of its own takes their cores.
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace diecast::cpu {
+
+class HugePages {
+ public:
+  static constexpr std::size_t piece = std::size_t{2} << 20;
+
+  // The whole pieces of a mapped range; none where the system gives no huge pages.
+  explicit HugePages(std::span<const std::byte> range) {
+    if (!available()) return;
+    const auto begin = reinterpret_cast<std::uintptr_t>(range.data());
+    next_ = (begin + piece - 1) / piece * piece;
+    end_ = (begin + range.size()) / piece * piece;
+  }
+
+  bool done() const { return next_.load(std::memory_order_relaxed) >= end_; }
+
+  // Moves the next piece. Any thread may call it at any time.
+  void move_next() {
+#if defined(__linux__)
+    const std::uintptr_t at = next_.fetch_add(piece, std::memory_order_relaxed);
+    if (at >= end_) return;
+    void* const memory = ::mmap(nullptr, 2 * piece, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return stop();
+    const auto first = reinterpret_cast<std::uintptr_t>(memory), page = (first + piece - 1) / piece * piece;
+    void* const target = reinterpret_cast<void*>(page);
+    ::madvise(target, piece, MADV_HUGEPAGE);
+    std::memcpy(target, reinterpret_cast<const void*>(at), piece);
+    const bool moved = ::mprotect(target, piece, PROT_READ) == 0 && ::mremap(target, piece, piece, MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<void*>(at)) != MAP_FAILED;
+    if (page > first) ::munmap(memory, page - first);
+    const std::uintptr_t rest = moved ? page + piece : page;
+    if (first + 2 * piece > rest) ::munmap(reinterpret_cast<void*>(rest), first + 2 * piece - rest);
+    if (!moved) stop();
+#endif
+  }
+
+ private:
+  static bool available() {
+#if defined(__linux__)
+    std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    return text.find("[always]") != std::string::npos || text.find("[madvise]") != std::string::npos;
+#else
+    return false;
+#endif
+  }
+  void stop() { next_.store(end_, std::memory_order_relaxed); }
+
+  std::atomic<std::uintptr_t> next_{0};
+  std::uintptr_t end_ = 0;
+};
+
+}  // namespace diecast::cpu
+
+// ---- diecast/cpu/parts.hpp
+// A model's numbers as the CPU path reads them: packed matrices and float vectors, all in one arena, in the order in which a token meets them.
+
+#include <thread>
+
+namespace diecast::cpu {
+
+struct NormPart {
+  const float* weight{};  // null: there is no such norm
+  const float* bias{};
+};
+struct LinearPart {
+  PackedMatrix matrix;
+  const float* bias{};  // [rows padded to 16], or null
+};
+struct LayerParts {
+  NormPart attention_norm, mlp_norm, after_attention, after_mlp;
+  const float* q_norm{};
+  const float* k_norm{};
+  LinearPart q, k, v, output, gate, up, down;
+};
+struct Parts {
+  std::vector<LayerParts> layers;
+  NormPart final_norm;
+  PackedMatrix position;   // rows 0: none
+  PackedMatrix embedding;  // the head, too, where it is tied
+  LinearPart head;
+  Screen screen;  // of the head
+};
+
+namespace detail {
+
+// Calls matrix(tensor, part) and vector(tensor, part) for everything, in order.
+template <class Matrix, class Vector>
+void each_part(const Weights& weights, Parts& parts, const Matrix& matrix, const Vector& vector) {
+  const auto norm = [&](const NormWeights& from, NormPart& to) {
+    vector(from.weight, to.weight);
+    if (from.bias) vector(*from.bias, to.bias);
+  };
+  const auto optional_norm = [&](const std::optional<NormWeights>& from, NormPart& to) {
+    if (from) norm(*from, to);
+  };
+  const auto optional_vector = [&](const std::optional<Tensor>& from, const float*& to) {
+    if (from) vector(*from, to);
+  };
+  const auto linear = [&](const LinearWeights& from, LinearPart& to) {
+    optional_vector(from.bias, to.bias);
+    matrix(from.weight, to.matrix);
+  };
+  parts.layers.resize(weights.layers.size());
+  for (std::size_t i = 0; i < weights.layers.size(); ++i) {
+    const LayerWeights& from = weights.layers[i];
+    LayerParts& to = parts.layers[i];
+    optional_norm(from.attention_norm, to.attention_norm);
+    optional_vector(from.q_norm, to.q_norm);
+    optional_vector(from.k_norm, to.k_norm);
+    optional_norm(from.after_attention, to.after_attention);
+    optional_norm(from.mlp_norm, to.mlp_norm);
+    optional_norm(from.after_mlp, to.after_mlp);
+    linear(from.q, to.q);
+    linear(from.k, to.k);
+    linear(from.v, to.v);
+    linear(from.output, to.output);
+    if (from.gate) linear(*from.gate, to.gate);
+    linear(from.up, to.up);
+    linear(from.down, to.down);
+  }
+  norm(weights.final_norm, parts.final_norm);
+  optional_vector(weights.head_bias, parts.head.bias);
+  matrix(weights.embedding, parts.embedding);
+  if (weights.head) matrix(*weights.head, parts.head.matrix);
+  else parts.head.matrix = parts.embedding;
+  if (weights.position) matrix(*weights.position, parts.position);
+}
+
+inline PackedMatrix shape_of(const Tensor& tensor) { return {tensor.format, static_cast<int>(tensor.rows), static_cast<int>(tensor.cols), nullptr}; }
+inline std::size_t vector_bytes(const Tensor& tensor) { return (static_cast<std::size_t>(tensor.cols) + 15) / 16 * 64; }
+
+}  // namespace detail
+
+struct PackedModel {
+  Spec spec{};
+  Parts parts;
+  std::vector<Format> vector_formats;  // that the vectors had in their file, in the order of each_part
+  std::span<const std::byte> bytes;    // all of the parts
+  std::shared_ptr<const void> owner;   // of the bytes: an arena, or the mapping of an engine file
+  std::shared_ptr<HugePages> pages{};  // of a mapping, which is moved to them as it is used
+
+  bool integers() const {  // whether any product needs integer activations
+    const auto whole = [](const LinearPart& part) { return part.matrix.rows > 0 && form_of(part.matrix.format).integers; };
+    for (const LayerParts& l : parts.layers)
+      if (whole(l.q) || whole(l.k) || whole(l.v) || whole(l.output) || whole(l.gate) || whole(l.up) || whole(l.down)) return true;
+    return whole(parts.head);
+  }
+};
+
+// What pack() will take.
+inline std::size_t packed_bytes(const Spec& spec, const Weights& weights) {
+  std::size_t bytes = 0;
+  const auto add = [&](std::size_t one) { bytes += (one + 63) / 64 * 64; };
+  Parts parts;
+  detail::each_part(
+      weights, parts, [&](const Tensor& tensor, PackedMatrix&) { add(detail::shape_of(tensor).bytes()); },
+      [&](const Tensor& tensor, const float*&) { add(detail::vector_bytes(tensor)); });
+  const PackedMatrix head = detail::shape_of(weights.head ? *weights.head : weights.embedding);
+  if (has_screen(spec, head.format)) {
+    const Screen screen = screen_shape(head);
+    add(screen.high.bytes());
+    add(screen.norms.bytes());
+  }
+  return bytes;
+}
+
+// The arena is computed, allocated and filled, its panels by several threads.
+inline PackedModel pack(const Spec& spec, const Weights& weights, int threads) {
+  check_file(spec);
+  PackedModel model;
+  model.spec = spec;
+  struct Job {
+    const Tensor* tensor;
+    std::size_t at;
+    bool vector;
+  };
+  std::vector<Job> jobs;
+  std::size_t end = 0;
+  const auto place = [&](const Tensor& tensor, std::size_t bytes, bool vector) {
+    jobs.push_back({&tensor, end, vector});
+    end += (bytes + 63) / 64 * 64;
+    return jobs.back().at;
+  };
+  detail::each_part(
+      weights, model.parts,
+      [&](const Tensor& tensor, PackedMatrix& part) {
+        part = detail::shape_of(tensor);
+        place(tensor, part.bytes(), false);
+      },
+      [&](const Tensor& tensor, const float*&) {
+        model.vector_formats.push_back(tensor.format);
+        place(tensor, detail::vector_bytes(tensor), true);
+      });
+  if (has_screen(spec, model.parts.head.matrix.format)) {
+    model.parts.screen = screen_shape(model.parts.head.matrix);
+    for (PackedMatrix* part : {&model.parts.screen.high, &model.parts.screen.norms}) {
+      jobs.push_back({nullptr, end, false});
+      end += (part->bytes() + 63) / 64 * 64;
+    }
+  }
+  const auto arena = std::make_shared<const Arena>(end);
+  model.bytes = {arena->data(), end};
+  model.owner = arena;
+  std::size_t next = 0;
+  detail::each_part(
+      weights, model.parts, [&](const Tensor&, PackedMatrix& part) { part.data = arena->data() + jobs[next++].at; },
+      [&](const Tensor&, const float*& part) { part = reinterpret_cast<const float*>(arena->data() + jobs[next++].at); });
+  std::byte* const high = model.parts.screen ? arena->data() + jobs[next++].at : nullptr;
+  std::byte* const norms = model.parts.screen ? arena->data() + jobs[next++].at : nullptr;
+  model.parts.screen.high.data = high;
+  model.parts.screen.norms.data = norms;
+
+  const auto fill = [&](int thread) {
+    for (const Job& job : jobs) {
+      if (!job.tensor) continue;  // the screen, which is made of the packed head
+      std::byte* const to = arena->data() + job.at;
+      if (job.vector) {
+        if (thread == 0) decode_tensor(*job.tensor, {reinterpret_cast<float*>(to), static_cast<std::size_t>(job.tensor->cols)});
+        continue;
+      }
+      const PackedMatrix shape = detail::shape_of(*job.tensor);
+      const int first = shape.panels() * thread / threads, last = shape.panels() * (thread + 1) / threads;
+      pack_panels(*job.tensor, first, last, to + static_cast<std::size_t>(first) * shape.panel_bytes());
+    }
+  };
+  const auto screen = [&](int thread) {
+    const PackedMatrix& head = model.parts.head.matrix;
+    if (model.parts.screen) fill_screen(head, head.panels() * thread / threads, head.panels() * (thread + 1) / threads, high, norms);
+  };
+  const auto by_all = [threads](const auto& work) {
+    std::vector<std::jthread> helpers;
+    for (int thread = 1; thread < threads; ++thread) helpers.emplace_back([&work, thread] { work(thread); });
+    work(0);
+  };
+  by_all(fill);
+  by_all(screen);
+  return model;
+}
+
+}  // namespace diecast::cpu
 
 // ---- diecast/cpu/shape.hpp
 // The few numbers of a model that its kernels are compiled for; 0: known at run time only. The same kernels serve both, with the same bits.
@@ -2135,19 +2537,21 @@ struct Shape {
   int mlp_width = 0;
   int head_dim = 0;
   unsigned formats = ~0U;  // a bit for each that a matrix may have
+  bool screen = false;     // whether the head may be screened
 
   constexpr bool has(Format format) const { return (formats >> static_cast<unsigned>(format) & 1U) != 0; }
 };
 
-inline constexpr Shape any_shape{};
+inline constexpr Shape any_shape{.screen = true};
 
 constexpr int mlp_width(const Spec& spec) {
   return std::visit([](const auto& mlp) { return mlp.width; }, spec.mlp);
 }
 
 constexpr Shape shape_of(const Spec& spec, std::span<const Format> formats) {
-  Shape shape{spec.hidden, spec.attention.heads * spec.attention.head_dim, mlp_width(spec), spec.attention.head_dim, 0};
+  Shape shape{spec.hidden, spec.attention.heads * spec.attention.head_dim, mlp_width(spec), spec.attention.head_dim, 0, false};
   for (const Format format : formats) shape.formats |= 1U << static_cast<unsigned>(format);
+  shape.screen = shape.has(Format::q8_0) && has_screen(spec, Format::q8_0);
   return shape;
 }
 
@@ -2156,8 +2560,6 @@ constexpr Shape shape_of(const Spec& spec, std::span<const Format> formats) {
 // ---- diecast/cpu/team.hpp
 // Threads that run one function together and meet in it: a forward pass is one call, and its phases end at a barrier that costs less than
 // a microsecond. They spin briefly, then sleep: an idle engine uses no CPU.
-
-#include <atomic>
 
 namespace diecast::cpu {
 
@@ -2296,11 +2698,184 @@ class ActivationRows {
 
 #undef DIECAST_ISA
 
-// ---- diecast/cpu/context.hpp
-// Steps 3-5 on the CPU. All threads walk through the whole pass together and meet where one needs what another has made: after Q, K and V,
-// after RoPE, after attention, after the output product, after gate and up, after down. For one or two rows each thread normalises and
-// quantises for itself, since that is less work than a meeting; for more they share the rows.
-// Every number is computed by one thread in one order, so the result depends on no batch, chunk or number of threads.
+// ---- diecast/cpu/workspace.hpp
+// What the threads of a forward pass share: the model, the cache, buffers for the rows, and what each thread has for itself.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+inline constexpr int few_rows = 2;       // up to these each thread keeps the rows' hidden states for itself
+inline constexpr int most_queries = 48;  // that share one reading of the cache
+
+// What a thread has for itself.
+struct ThreadBuffers {
+  explicit ThreadBuffers(std::vector<Segment> segments) : order(std::move(segments)), ahead(order) {}
+  ThreadBuffers(const ThreadBuffers&) = delete;
+  ThreadBuffers& operator=(const ThreadBuffers&) = delete;
+  std::vector<Segment> order;
+  Ahead ahead;
+  Rows hidden, turns;
+  ActivationRows x, attended, inner;
+  std::vector<float> scores, outs;
+  std::vector<Query> queries;
+  std::vector<Partial> states, parts;
+  std::vector<BestRows> best;        // of each row that asks
+  std::vector<float> high, bounds;   // [row][panels of the share][16] of a screened head
+  ActivationRows norms;              // of the blocks of the rows that ask
+};
+// Consecutive rows of one sequence.
+struct RowTile {
+  int first, count;
+};
+
+template <Shape shape>
+struct Workspace {
+  Workspace(std::shared_ptr<const PackedModel> of, int tokens, const Options& options)
+      : model(std::move(of)), table(tokens), cache(model->spec, table.capacity(), options.cache), team(options.threads), integers(model->integers()),
+        precision(options.precision), screens(shape.screen && options.screen && model->parts.screen) {
+    for (int layer = 0; layer < spec().layers; ++layer) views.push_back(view_of(spec(), layer));
+    const Attention& a = spec().attention;
+    numbers = {static_cast<float>(a.scale.value_or(1 / std::sqrt(static_cast<double>(a.head_dim)))), {}};
+    if (a.soft_cap) numbers.soft_cap = static_cast<float>(*a.soft_cap);
+    for (const LayerView& view : views) turn_values = (std::max)(turn_values, 2 * static_cast<int>(view.frequencies.size()));
+    for (int thread = 0; thread < options.threads; ++thread) {
+      threads.push_back(std::make_unique<ThreadBuffers>(reading_order(thread)));
+      make_room(*threads.back(), few_rows);
+    }
+  }
+
+  const Spec& spec() const { return model->spec; }
+  int heads() const { return spec().attention.heads; }
+  int kv_heads() const { return spec().attention.kv_heads; }
+  int head_dim() const { return shape.head_dim == 0 ? spec().attention.head_dim : shape.head_dim; }
+  int thread_count() const { return team.size(); }
+
+  std::pair<int, int> share(int count, int thread) const {
+    return {static_cast<int>(static_cast<long>(count) * thread / thread_count()), static_cast<int>(static_cast<long>(count) * (thread + 1) / thread_count())};
+  }
+
+  std::vector<Segment> reading_order(int thread) const {
+    std::vector<Segment> order;
+    const auto add = [&](const PackedMatrix& matrix) {
+      if (matrix.rows == 0) return;
+      const auto [first, last] = share(matrix.panels(), thread);
+      const std::size_t size = matrix.panel_bytes();
+      if (last > first) order.push_back({matrix.data + static_cast<std::size_t>(first) * size, static_cast<std::size_t>(last - first) * size});
+    };
+    for (const LayerParts& layer : model->parts.layers)
+      for (const LinearPart* part : {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down}) add(part->matrix);
+    if (screens) {
+      add(model->parts.screen.high);
+      add(model->parts.screen.norms);
+    } else {
+      add(model->parts.head.matrix);
+    }
+    return order;
+  }
+
+  void make_room(ThreadBuffers& of, int rows) const {
+    of.hidden = Rows(rows, spec().hidden);
+    of.turns = Rows(rows, 2 * turn_values);
+    of.x = ActivationRows(rows, spec().hidden);
+    of.attended = ActivationRows(rows, heads() * head_dim());
+    of.inner = ActivationRows(rows, mlp_width(spec()));
+  }
+  // Buffers for this many rows; those that there are stay.
+  void make_room(int rows) {
+    const int q_width = heads() * head_dim(), kv_width = kv_heads() * head_dim(), width = mlp_width(spec());
+    if (rows > room) {
+      room = rows;
+      q = Rows(rows, q_width);
+      k = Rows(rows, kv_width);
+      v = Rows(rows, kv_width);
+      from_attention = Rows(rows, spec().hidden);
+      from_mlp = Rows(rows, spec().hidden);
+      gate = Rows(rows, width);
+      up = Rows(rows, width);
+      if (rows > few_rows) make_room(shared, rows);
+    }
+  }
+
+  void tile_rows(std::span<const Row> rows) {
+    tiles.clear();
+    const int longest = std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.position < b.position; })->position + 1;
+    split = thread_count() > 1 && rows.size() <= 4 && longest > chunk_positions;
+    if (split) {
+      chunks = static_cast<std::size_t>((longest + chunk_positions - 1) / chunk_positions);
+      partials.assign(rows.size() * static_cast<std::size_t>(heads()) * chunks, {});
+      partial_outs.resize((std::max)(partial_outs.size(), partials.size() * cache.width()));
+      for (std::size_t i = 0; i < partials.size(); ++i) partials[i].out = partial_outs.data() + i * cache.width();
+    }
+    const int most = split ? 1 : (std::max)(1, most_queries / (heads() / kv_heads()));
+    for (int i = 0; i < static_cast<int>(rows.size()); ++i) {
+      const bool goes_on = !tiles.empty() && tiles.back().count < most && rows[static_cast<std::size_t>(i)].sequence == rows[static_cast<std::size_t>(i - 1)].sequence;
+      if (goes_on) ++tiles.back().count;
+      else tiles.push_back({i, 1});
+    }
+  }
+
+  const LayerView* some_view(bool windowed) const {
+    for (const LayerView& view : views)
+      if (view.window.has_value() == windowed && !view.frequencies.empty()) return &view;
+    return nullptr;
+  }
+
+  Partial& partial(int r, int head, int chunk) {
+    return partials[(static_cast<std::size_t>(r) * static_cast<std::size_t>(heads()) + static_cast<std::size_t>(head)) * chunks + static_cast<std::size_t>(chunk)];
+  }
+
+  std::shared_ptr<const PackedModel> model;
+  BlockTable table;
+  KvCache cache;
+  Team team;
+  bool integers;  // whether any product takes integer activations
+  Precision precision;
+  bool screens;  // whether the head is screened where that will do
+  std::vector<LayerView> views;
+  AttentionNumbers numbers{};
+  std::vector<std::unique_ptr<ThreadBuffers>> threads;
+  ThreadBuffers shared{std::vector<Segment>()};
+  int room = 0, turn_values = 0;
+  Rows q, k, v, from_attention, from_mlp, gate, up;
+  std::vector<RowTile> tiles;
+  bool split = false;  // the chunks of a row's positions are shared among threads
+  std::size_t chunks = 0;
+  std::vector<Partial> partials;  // [rows][heads][chunks]
+  std::vector<float> partial_outs;
+};
+
+struct Pass {
+  std::span<const Row> rows;
+  const std::vector<int>& asked;
+  float* logits;
+  bool alone;  // each thread keeps all rows' hidden states for itself
+  bool best;   // the best of the logits are all that is asked for
+};
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/phase.hpp
+// What the phases of a thread's way through a pass have in common: who this thread is, which rows are its own, and the steps between the large ones.
 
 #include <tuple>
 
@@ -2326,496 +2901,652 @@ class ActivationRows {
 namespace diecast::cpu::inline DIECAST_ISA {
 
 template <Shape shape>
-class CpuContext final : public Context {
- public:
-  CpuContext(std::shared_ptr<const PackedModel> model, int tokens, const Options& options)
-      : model_(std::move(model)), table_(tokens), cache_(spec(), table_.capacity(), options.cache), team_(options.threads), integers_(model_->integers()), precision_(options.precision) {
-    for (int layer = 0; layer < spec().layers; ++layer) views_.push_back(view_of(spec(), layer));
-    const Attention& a = spec().attention;
-    numbers_ = {static_cast<float>(a.scale.value_or(1 / std::sqrt(static_cast<double>(a.head_dim)))), {}};
-    if (a.soft_cap) numbers_.soft_cap = static_cast<float>(*a.soft_cap);
-    for (const LayerView& view : views_) turn_values_ = (std::max)(turn_values_, 2 * static_cast<int>(view.frequencies.size()));
-    for (int thread = 0; thread < options.threads; ++thread) {
-      threads_.push_back(std::make_unique<Thread>(reading_order(thread)));
-      make_room(*threads_.back(), few_rows);
+struct Phase {
+  Workspace<shape>& w;
+  const Pass& pass;
+  ThreadBuffers& b;    // where the rows' hidden states and activations are: shared, or this thread's own
+  ThreadBuffers& own;
+  int thread;
+  int rows, first, last;  // all, and this thread's own
+
+  Phase(Workspace<shape>& workspace, const Pass& of, int number)
+      : w(workspace), pass(of), b(static_cast<int>(of.rows.size()) <= few_rows ? *workspace.threads[static_cast<std::size_t>(number)] : workspace.shared),
+        own(*workspace.threads[static_cast<std::size_t>(number)]), thread(number), rows(static_cast<int>(of.rows.size())), first(0), last(rows) {
+    if (!pass.alone) std::tie(first, last) = w.share(rows, thread);
+  }
+
+  const Spec& spec() const { return w.spec(); }
+  const LayerParts& parts(int layer) const { return w.model->parts.layers[static_cast<std::size_t>(layer)]; }
+  const Row& row(int r) const { return pass.rows[static_cast<std::size_t>(r)]; }
+  void meet() { w.team.meet(); }
+  void meet_if_shared() {
+    if (!pass.alone) meet();
+  }
+
+  void finish_layer(int layer, int r) {
+    const LayerParts& p = parts(layer);
+    if (spec().residual != Residual::sequential) add(b.hidden.row(r), w.from_attention.row(r), {});
+    add(b.hidden.row(r), w.from_mlp.row(r), p.after_mlp);
+  }
+
+  // hidden += what a branch gives, normalised and scaled where the model does so. The branch's row is left as it is.
+  void add(float* hidden, const float* branch, const NormPart& after) {
+    const int width = spec().hidden;
+    if (after.weight) {
+      own.outs.resize((std::max)(own.outs.size(), static_cast<std::size_t>(round_up(width, lanes))));
+      normalise(after, branch, width, own.outs.data());
+      branch = own.outs.data();
+    }
+    const Floats scale = broadcast(static_cast<float>(spec().residual_scale.value_or(1)));
+    const bool scaled = spec().residual_scale.has_value();
+    for (int i = 0; i < width; i += lanes) {
+      const Floats given = load_tail(branch + i, width - i);
+      store_tail(hidden + i, load_tail(hidden + i, width - i) + (scaled ? given * scale : given), width - i);
     }
   }
 
-  BlockTable& table() override { return table_; }
+  void normalise(const NormPart& norm, const float* x, int width, float* y) const {
+    if (const auto* rms = std::get_if<RmsNorm>(&spec().norm)) rms_norm(x, norm.weight, static_cast<float>(rms->epsilon), width, y);
+    else layer_norm(x, norm.weight, norm.bias, static_cast<float>(std::get<LayerNorm>(spec().norm).epsilon), width, y);
+  }
+
+  bool exact() const { return w.precision == Precision::exact; }
+  bool at_least_balanced() const { return w.precision != Precision::fast; }
+
+  // A row of hidden states as the next products take it.
+  void prepare(const NormPart& norm, const float* hidden, int r, bool wide) {
+    if (norm.weight) normalise(norm, hidden, spec().hidden, b.x.row(r));
+    else std::copy_n(hidden, spec().hidden, b.x.row(r));
+    quantise_row(b.x, r, wide);
+  }
+  void quantise_row(ActivationRows& x, int r, bool wide) const {
+    const Activations view = x.view(wide);
+    if (w.integers && view.cols % block_columns == 0) quantise(view, r);
+  }
+  void quantise_rows(ActivationRows& x, bool wide) const {
+    for (int r = first; r < last; ++r) quantise_row(x, r, wide);
+  }
+
+  // This thread's rows of W x + b. Widths that the compiler knows gain nothing here (bench/README.md), so that all matrices share a kernel.
+  void project(const LinearPart& part, const Activations& x, int tokens, float* out, std::size_t stride) {
+    const auto [begin, end] = w.share(part.matrix.panels(), thread);
+    with_format(part.matrix.format, [&, begin = begin, end = end]<Format format>() {
+      if constexpr (shape.has(format)) product<format, run_time>(part.matrix, part.bias, x, tokens, begin, end, {out, stride}, own.ahead);
+    });
+  }
+  void project(const LinearPart& part, const Activations& x, int tokens, Rows& out) {
+    project(part, x, tokens, out.row(0), out.stride);
+  }
+};
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/rope.hpp
+// Turning Q and K. Angles are computed in double, as the reference does it, once for each position of a call and each kind of layer.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+// Cosines, then sines: [2][frequencies], each stretched.
+inline void turns(std::span<const double> frequencies, double stretch, int position, float* out) {
+  for (std::size_t i = 0; i < frequencies.size(); ++i) {
+    const double angle = position * frequencies[i];
+    out[i] = static_cast<float>(stretch * std::cos(angle));
+    out[frequencies.size() + i] = static_cast<float>(stretch * std::sin(angle));
+  }
+}
+
+// Pairs (i, i + half) of one head, in place.
+inline void rotate(float* head, const float* turn, int half) {
+  for (int i = 0; i < half; i += lanes) {
+    const Floats a = load_tail(head + i, half - i), b = load_tail(head + half + i, half - i);
+    const Floats cosine = load_tail(turn + i, half - i), sine = load_tail(turn + half + i, half - i);
+    const Floats zero = broadcast(0.0F);
+    store_tail(head + i, fma(a, cosine, zero - b * sine), half - i);
+    store_tail(head + half + i, fma(b, cosine, a * sine), half - i);
+  }
+}
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/attention_phase.hpp
+// The attention of a layer, between its products: what turns and stores Q, K and V, and what reads the cache. Threads share heads, tiles of rows,
+// or for a few rows with a long past the chunks of positions.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+template <Shape shape>
+class AttentionPhase {
+ public:
+  explicit AttentionPhase(Phase<shape>& phase) : p_(phase) {}
+
+  // QK-norm, RoPE, and K and V into the cache. Units are a row's heads; where all heads are normalised together, whole rows.
+  void turn_and_append(int layer) {
+    const LayerParts& p = p_.parts(layer);
+    const bool together = p_.spec().attention.qk_norm == QkNorm::all_heads;
+    const int heads = p_.w.heads(), all = heads + p_.w.kv_heads(), d = p_.w.head_dim();
+    if (together) {
+      const auto [first, last] = p_.w.share(p_.rows, p_.thread);
+      const auto epsilon = static_cast<float>(std::get<RmsNorm>(p_.spec().norm).epsilon);
+      for (int r = first; r < last; ++r) {
+        rms_norm(p_.w.q.row(r), p.q_norm, epsilon, heads * d, p_.w.q.row(r));
+        rms_norm(p_.w.k.row(r), p.k_norm, epsilon, p_.w.kv_heads() * d, p_.w.k.row(r));
+        for (int head = 0; head < all; ++head) turn_head(layer, r, head);
+      }
+      return;
+    }
+    const auto [first, last] = p_.w.share(p_.rows * all, p_.thread);
+    for (int unit = first; unit < last; ++unit) turn_head(layer, unit / all, unit % all);
+  }
+
+  // What the heads of these rows see of the cache. Of split rows the chunks are merged later.
+  template <CacheType type>
+  void attend(int layer) {
+    const int group = p_.w.heads() / p_.w.kv_heads();
+    int unit = 0;
+    for (const RowTile& tile : p_.w.tiles) {
+      const auto count = static_cast<std::size_t>(tile.count * group);
+      const int last_chunk = (p_.row(tile.first + tile.count - 1).position) / chunk_positions;
+      const int first_chunk = query_of(layer, tile.first, 0).first / chunk_positions;
+      for (int kv = 0; kv < p_.w.kv_heads(); ++kv) {
+        if (!p_.w.split && unit++ % p_.w.thread_count() != p_.thread) continue;
+        gather(layer, tile, kv, group);
+        const auto block = [&](int i) { return p_.w.cache.template block<type>(layer, kv, p_.w.table.slot(p_.row(tile.first).sequence, 16 * i) / 16); };
+        p_.own.scores.resize((std::max)(p_.own.scores.size(), count * chunk_positions));
+        for (int chunk = first_chunk; chunk <= last_chunk; ++chunk) {
+          if (p_.w.split && unit++ % p_.w.thread_count() != p_.thread) continue;
+          if (p_.w.split)
+            for (std::size_t q = 0; q < count; ++q) p_.own.parts[q].out = p_.w.partial(tile.first, kv * group + static_cast<int>(q), chunk).out;
+          attend_chunk<type, shape.head_dim>(chunk, p_.own.queries.data(), count, p_.w.head_dim(), block, p_.w.numbers, p_.own.scores.data(), p_.own.parts.data());
+          for (std::size_t q = 0; q < count; ++q) {
+            if (!sees(p_.own.queries[q], chunk)) continue;
+            if (p_.w.split) p_.w.partial(tile.first, kv * group + static_cast<int>(q), chunk) = p_.own.parts[q];
+            else merge(p_.own.states[q], p_.own.parts[q], p_.w.cache.width());
+          }
+        }
+        if (!p_.w.split)
+          for (int i = 0; i < tile.count; ++i)
+            for (int h = 0; h < group; ++h) put_out(p_.own.states[static_cast<std::size_t>(i * group + h)], p_.w.q.row(tile.first + i) + (kv * group + h) * p_.w.head_dim());
+      }
+    }
+  }
+
+  // Merges the chunks of a split row.
+  void merge_row(int layer, int r) {
+    const std::size_t width = p_.w.cache.width();
+    for (int head = 0; head < p_.w.heads(); ++head) {
+      const Query query = query_of(layer, r, head);
+      p_.own.outs.assign((std::max)(p_.own.outs.size(), width), 0.0F);
+      Partial state;
+      state.out = p_.own.outs.data();
+      for (int chunk = query.first / chunk_positions; chunk <= (query.last - 1) / chunk_positions; ++chunk) merge(state, p_.w.partial(r, head, chunk), width);
+      put_out(state, p_.b.attended.row(r) + head * p_.w.head_dim());
+    }
+  }
+
+ private:
+  void turn_head(int layer, int r, int head) {
+    const LayerParts& p = p_.parts(layer);
+    const LayerView& view = p_.w.views[static_cast<std::size_t>(layer)];
+    const int d = p_.w.head_dim(), heads = p_.w.heads();
+    const bool is_key = head >= heads;
+    float* values = is_key ? p_.w.k.row(r) + (head - heads) * d : p_.w.q.row(r) + head * d;
+    if (p_.spec().attention.qk_norm == QkNorm::each_head)
+      rms_norm(values, is_key ? p.k_norm : p.q_norm, static_cast<float>(std::get<RmsNorm>(p_.spec().norm).epsilon), d, values);
+    if (!view.frequencies.empty()) rotate(values, p_.b.turns.row(r) + (view.window ? p_.w.turn_values : 0), static_cast<int>(view.frequencies.size()));
+    if (!is_key) return;
+    const std::size_t slot = p_.w.table.slot(p_.row(r).sequence, p_.row(r).position);
+    with_cache(p_.w.cache.type(), [&]<CacheType type>() { p_.w.cache.template append<type>(layer, head - heads, slot, values, p_.w.v.row(r) + (head - heads) * d); });
+  }
+
+  Query query_of(int layer, int r, int head) const {
+    const LayerView& view = p_.w.views[static_cast<std::size_t>(layer)];
+    const int end = p_.row(r).position + 1;
+    return {p_.w.q.row(r) + head * p_.w.head_dim(), view.window ? (std::max)(0, end - *view.window) : 0, end};
+  }
+
+  void gather(int layer, const RowTile& tile, int kv, int group) {
+    const auto count = static_cast<std::size_t>(tile.count * group);
+    const std::size_t width = p_.w.cache.width();
+    p_.own.queries.resize(count);
+    p_.own.states.assign(count, {});
+    p_.own.parts.assign(count, {});
+    p_.own.outs.assign((std::max)(p_.own.outs.size(), 2 * count * width), 0.0F);
+    for (int i = 0; i < tile.count; ++i)
+      for (int h = 0; h < group; ++h) {
+        const auto q = static_cast<std::size_t>(i * group + h);
+        p_.own.queries[q] = query_of(layer, tile.first + i, kv * group + h);
+        p_.own.states[q].out = p_.own.outs.data() + q * width;
+        p_.own.parts[q].out = p_.own.outs.data() + (count + q) * width;
+      }
+  }
+
+  // The weighted mean takes the query's place: nobody needs that any more.
+  void put_out(const Partial& state, float* to) const {
+    const int d = p_.w.head_dim();
+    const Floats total = broadcast(state.total);
+    for (int i = 0; i < d; i += lanes) store_tail(to + i, load_tail(state.out + i, d - i) / total, d - i);
+  }
+
+  Phase<shape>& p_;
+};
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/head_phase.hpp
+// Step 5 for the rows that ask: the head's product, or a search for the best of its rows.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+template <Shape shape>
+class HeadPhase {
+ public:
+  explicit HeadPhase(Phase<shape>& phase) : p_(phase) {}
+
+  // The rows that ask move together.
+  void run() {
+    const auto asked = static_cast<int>(p_.pass.asked.size());
+    const auto [from, to] = p_.pass.alone ? std::pair(0, asked) : p_.w.share(asked, p_.thread);
+    for (int i = from; i < to; ++i) {
+      const int r = p_.pass.asked[static_cast<std::size_t>(i)];
+      // Rows were shared in another way before: each is finished here, by whoever normalises it.
+      p_.finish_layer(p_.spec().layers - 1, r);
+      p_.normalise(p_.w.model->parts.final_norm, p_.b.hidden.row(r), p_.spec().hidden, p_.b.x.row(i));
+      p_.quantise_row(p_.b.x, i, p_.exact());
+    }
+    p_.meet_if_shared();
+    if (asked == 0) return;
+    if (p_.pass.best) p_.own.best.resize((std::max)(p_.own.best.size(), static_cast<std::size_t>(asked)));
+    if constexpr (shape.screen) {
+      if (p_.pass.best && p_.w.screens && asked <= most_screened) return screened_head(asked);
+    }
+    whole_head(asked);
+    if (!p_.pass.best) return;
+    const auto [first, last] = p_.w.share(p_.w.model->parts.head.matrix.panels(), p_.thread);
+    for (int i = 0; i < asked; ++i) {
+      const Best best = p_.row(p_.pass.asked[static_cast<std::size_t>(i)]).best;
+      p_.own.best[static_cast<std::size_t>(i)].look_through(logits_of(i), (std::min)(16 * first, best.ids), (std::min)(16 * last, best.ids), best.count);
+    }
+  }
+
+ private:
+  static constexpr int most_screened = 4;  // rows that ask: from then on the whole head, read once for all, costs less
+
+  float* logits_of(int i) const { return p_.pass.logits + static_cast<std::size_t>(i) * static_cast<std::size_t>(p_.spec().vocab); }
+
+  // Finds the best rows of the head without reading it whole.
+  void screened_head(int asked) {
+    const Screen& screen = p_.w.model->parts.screen;
+    const PackedMatrix& matrix = p_.w.model->parts.head.matrix;
+    const auto [first, last] = p_.w.share(matrix.panels(), p_.thread);
+    const int begin = 16 * first;
+    const auto count = static_cast<std::size_t>(16 * (last - first)), rows = static_cast<std::size_t>(asked);
+    const Activations x = p_.b.x.view(p_.exact());
+    if (p_.own.high.size() < rows * count) {
+      p_.own.high.resize(rows * count);
+      p_.own.bounds.resize(rows * count);
+      p_.own.norms = ActivationRows(most_screened, screen.norms.cols);
+    }
+    for (int i = 0; i < asked; ++i) block_norms(x, i, p_.own.norms.row(i));
+    // A share's outputs begin at its first row.
+    const auto of_share = [begin](PackedMatrix part) {
+      part.data += static_cast<std::size_t>(begin / 16) * part.panel_bytes();
+      part.rows -= begin;
+      return part;
+    };
+    product<high_format, run_time>(of_share(screen.high), nullptr, x, asked, 0, last - first, {p_.own.high.data(), count}, p_.own.ahead);
+    product<norm_format, run_time>(of_share(screen.norms), nullptr, p_.own.norms.view(false), asked, 0, last - first, {p_.own.bounds.data(), count}, p_.own.ahead);
+    Ahead nothing;
+    const auto compute = [&](int i) {
+      return [this, i, &matrix, &x, &nothing](int panel) {
+        const Activations one = x.from(i);
+        product<Format::q8_0, run_time>(matrix, nullptr, one, 1, panel, panel + 1, {logits_of(i), static_cast<std::size_t>(p_.spec().vocab)}, nothing);
+      };
+    };
+    const auto best_of_row = [&](int i) { return p_.row(p_.pass.asked[static_cast<std::size_t>(i)]).best; };
+    for (int i = 0; i < asked; ++i) {
+      const Best best = best_of_row(i);
+      const auto at = static_cast<std::size_t>(i) * count;
+      p_.own.best[static_cast<std::size_t>(i)].screen(p_.own.high.data() + at, p_.own.bounds.data() + at, logits_of(i), (std::min)(begin, best.ids), (std::min)(16 * last, best.ids),
+                                                    best.count, compute(i));
+    }
+    p_.meet();
+    for (int i = 0; i < asked; ++i) {
+      std::vector<float> sure;
+      for (const auto& thread : p_.w.threads) {
+        const std::span<const float> its = thread->best[static_cast<std::size_t>(i)].sure();
+        sure.insert(sure.end(), its.begin(), its.end());
+      }
+      p_.own.best[static_cast<std::size_t>(i)].compute_survivors(logits_of(i), kth_best(sure, best_of_row(i).count), compute(i));
+    }
+  }
+
+  void whole_head(int asked) {
+    const auto vocab = static_cast<std::size_t>(p_.spec().vocab);
+    p_.project(p_.w.model->parts.head, p_.b.x.view(p_.exact()), asked, p_.pass.logits, vocab);
+    if (!p_.spec().logit_divisor && !p_.spec().logit_soft_cap) return;
+    const auto [first, last] = p_.w.share(p_.w.model->parts.head.matrix.panels(), p_.thread);
+    const int end = (std::min)(16 * last, p_.spec().vocab);
+    for (int i = 0; i < asked; ++i)
+      for (int at = 16 * first; at < end; at += lanes) {
+        float* logits = logits_of(i) + at;
+        Floats z = load_tail(logits, end - at);
+        if (p_.spec().logit_divisor) z = z / broadcast(static_cast<float>(*p_.spec().logit_divisor));
+        if (p_.spec().logit_soft_cap) {
+          const Floats cap = broadcast(static_cast<float>(*p_.spec().logit_soft_cap));
+          z = cap * tanh(z / cap);
+        }
+        store_tail(logits, z, end - at);
+      }
+  }
+
+  Phase<shape>& p_;
+};
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/walk.hpp
+// One thread's way through a pass: steps 3 to 5 for all rows, meeting the other threads where one needs what another has made.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+template <Shape shape>
+class Walk {
+ public:
+  Walk(Workspace<shape>& workspace, const Pass& pass, int thread, Trace* trace) : p_(workspace, pass, thread), attention_(p_), head_(p_), trace_(trace) {}
+
+  void run() {
+    p_.own.ahead.rewind();
+    {
+      const Trace::Scope span(trace_, "embed");
+      for (int r = p_.first; r < p_.last; ++r) embed(r);
+    }
+    for (int layer = 0; layer < p_.w.spec().layers; ++layer) {
+      const Trace::Scope span(trace_, "block", layer);
+      block(layer);
+    }
+    const Trace::Scope span(trace_, "head");
+    head_.run();
+  }
+
+ private:
+  // Step 3, and the angles that the row's position turns by.
+  void embed(int r) {
+    float* hidden = p_.b.hidden.row(r);
+    const auto width = static_cast<std::size_t>(p_.spec().hidden);
+    unpack_row(p_.w.model->parts.embedding, p_.row(r).id, hidden);
+    if (p_.spec().embedding_scale) {
+      const auto scale = static_cast<float>(*p_.spec().embedding_scale);
+      for (std::size_t i = 0; i < width; ++i) hidden[i] *= scale;
+    }
+    if (p_.w.model->parts.position.rows > 0) {
+      p_.own.outs.resize((std::max)(p_.own.outs.size(), width));
+      unpack_row(p_.w.model->parts.position, p_.row(r).position, p_.own.outs.data());
+      for (std::size_t i = 0; i < width; ++i) hidden[i] += p_.own.outs[i];
+    }
+    // Layers turn in two ways at most: those with a window, and those that see all.
+    for (const bool windowed : {false, true})
+      if (const LayerView* view = p_.w.some_view(windowed))
+        turns(view->frequencies, view->stretch, p_.row(r).position, p_.b.turns.row(r) + (windowed ? p_.w.turn_values : 0));
+  }
+
+  // Step 4.
+  void block(int layer) {
+    const LayerParts& p = p_.parts(layer);
+    const bool parallel = p_.spec().residual != Residual::sequential;
+    for (int r = p_.first; r < p_.last; ++r) {
+      if (layer > 0) p_.finish_layer(layer - 1, r);
+      p_.prepare(p.attention_norm, p_.b.hidden.row(r), r, p_.at_least_balanced());
+    }
+    p_.meet_if_shared();
+    p_.project(p.q, p_.b.x.view(p_.at_least_balanced()), p_.rows, p_.w.q);
+    p_.project(p.k, p_.b.x.view(p_.at_least_balanced()), p_.rows, p_.w.k);
+    p_.project(p.v, p_.b.x.view(p_.at_least_balanced()), p_.rows, p_.w.v);
+    p_.meet();
+    attention_.turn_and_append(layer);
+    p_.meet();
+    with_cache(p_.w.cache.type(), [&]<CacheType type>() { attention_.template attend<type>(layer); });
+    p_.meet();
+    if (p_.w.split) {
+      for (int r = p_.first; r < p_.last; ++r) attention_.merge_row(layer, r);
+    } else {
+      for (int r = p_.first; r < p_.last; ++r) std::copy_n(p_.w.q.row(r), p_.w.q.stride, p_.b.attended.row(r));
+    }
+    p_.quantise_rows(p_.b.attended, p_.exact());
+    p_.meet_if_shared();
+    p_.project(p.output, p_.b.attended.view(p_.exact()), p_.rows, p_.w.from_attention);
+    p_.meet();
+    for (int r = p_.first; r < p_.last; ++r) {
+      if (!parallel) {
+        p_.add(p_.b.hidden.row(r), p_.w.from_attention.row(r), p.after_attention);
+        p_.prepare(p.mlp_norm, p_.b.hidden.row(r), r, p_.exact());
+      } else if (p_.spec().residual == Residual::parallel) {
+        p_.prepare(p.mlp_norm, p_.b.hidden.row(r), r, p_.exact());
+      }
+    }
+    p_.meet_if_shared();
+    mlp(p);
+    p_.meet();
+    // What the MLP gives is added with the next layer's beginning, or the head's.
+  }
+
+  void mlp(const LayerParts& p) {
+    const bool gated = p.gate.matrix.rows > 0;
+    // With one norm for attention and MLP the rows are as attention has taken them.
+    const bool wide = p_.spec().residual == Residual::parallel_shared_norm ? p_.at_least_balanced() : p_.exact();
+    if (gated) p_.project(p.gate, p_.b.x.view(wide), p_.rows, p_.w.gate);
+    p_.project(p.up, p_.b.x.view(wide), p_.rows, p_.w.up);
+    const auto [first, last] = p_.w.share(p.up.matrix.panels(), p_.thread);
+    const Activation activation = std::visit([](const auto& part) { return part.activation; }, p_.spec().mlp);
+    const auto apply = [&, first = first, last = last]<Activation kind>() {
+      for (int r = 0; r < p_.rows; ++r)
+        for (int i = 16 * first; i < 16 * last; i += lanes) {
+          float* up = p_.w.up.row(r) + i;
+          store(up, gated ? activate<kind>(load(p_.w.gate.row(r) + i)) * load(up) : activate<kind>(load(up)));
+        }
+    };
+    switch (activation) {
+      case Activation::silu: apply.template operator()<Activation::silu>(); break;
+      case Activation::gelu: apply.template operator()<Activation::gelu>(); break;
+      case Activation::gelu_tanh: apply.template operator()<Activation::gelu_tanh>(); break;
+      case Activation::relu: apply.template operator()<Activation::relu>(); break;
+    }
+    p_.meet();
+    for (int r = p_.first; r < p_.last; ++r) std::copy_n(p_.w.up.row(r), p_.w.up.stride, p_.b.inner.row(r));
+    p_.quantise_rows(p_.b.inner, p_.at_least_balanced());
+    p_.meet_if_shared();
+    p_.project(p.down, p_.b.inner.view(p_.at_least_balanced()), p_.rows, p_.w.from_mlp);
+  }
+
+  Phase<shape> p_;
+  AttentionPhase<shape> attention_;
+  HeadPhase<shape> head_;
+  Trace* trace_;
+};
+
+}  // namespace diecast::cpu::inline DIECAST_ISA
+
+#undef DIECAST_ISA
+
+// ---- diecast/cpu/context.hpp
+// Steps 3-5 on the CPU. All threads walk through the whole pass together and meet where one needs what another has made: after Q, K and V,
+// after RoPE, after attention, after the output product, after gate and up, after down. For one or two rows each thread normalises and
+// quantises for itself, since that is less work than a meeting; for more they share the rows.
+// Every number is computed by one thread in one order, so the result depends on no batch, chunk or number of threads.
+
+#ifdef DIECAST_ISA
+#error "diecast/isa_begin.hpp is included twice: isa_end.hpp is missing, or a header is included between the two"
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && defined(__AMX_INT8__)
+#define DIECAST_ISA avx512_with_amx
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define DIECAST_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__AVX512F__)
+#define DIECAST_ISA avx2_with_avx512f
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define DIECAST_ISA avx2
+#elif defined(__AVX__)
+#define DIECAST_ISA portable_with_avx
+#elif defined(__SSE4_1__)
+#define DIECAST_ISA portable_with_sse4
+#else
+#define DIECAST_ISA portable
+#endif
+
+namespace diecast::cpu::inline DIECAST_ISA {
+
+template <Shape shape>
+class CpuContext final : public Context {
+ public:
+  CpuContext(std::shared_ptr<const PackedModel> model, int tokens, const Options& options) : w_(std::move(model), tokens, options) {}
+
+  BlockTable& table() override { return w_.table; }
 
   Logits forward(std::span<const Row> rows, Trace* trace = nullptr) override {
-    check_rows(spec(), table_, rows);
-    for (const Row& row : rows) table_.append(row.sequence);
+    check_rows(w_.spec(), w_.table, rows);
+    for (const Row& row : rows) w_.table.append(row.sequence);
     const auto asked = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.logits; }));
-    logits_.resize(asked * static_cast<std::size_t>(spec().vocab));
+    logits_.resize(asked * static_cast<std::size_t>(w_.spec().vocab));
+    const bool best = asked > 0 && std::all_of(rows.begin(), rows.end(), [](const Row& row) { return !row.logits || row.best.count > 0; });
+    best_.clear();
+    computed_ = 0;
     std::size_t done = 0;
     for (std::size_t first = 0; first < rows.size(); first += most_rows) {
       const auto slice = rows.subspan(first, (std::min)(most_rows, rows.size() - first));
-      done += run(slice, logits_.data() + done * static_cast<std::size_t>(spec().vocab), trace);
+      done += run(slice, logits_.data() + done * static_cast<std::size_t>(w_.spec().vocab), best, trace);
     }
-    return {logits_, spec().vocab};
+    if (best) return {{}, w_.spec().vocab, best_, computed_};
+    return {logits_, w_.spec().vocab};
+  }
+
+  std::size_t block_bytes() const override { return w_.cache.block_bytes(); }
+  void read_block(int block, std::span<std::byte> to) const override { w_.cache.read_block(static_cast<std::size_t>(block), to.data()); }
+  void write_block(int block, std::span<const std::byte> from) override { w_.cache.write_block(static_cast<std::size_t>(block), from.data()); }
+  std::string block_layout() const override {
+    return "cpu, " + std::string(cache_type_name(w_.cache.type())) + ", " + (w_.integers ? std::string(precision_name(w_.precision)) : "float");
   }
 
  private:
   static constexpr std::size_t most_rows = 256;  // that go through the layers together: bounds the memory
-  static constexpr int few_rows = 2;
-  static constexpr int most_queries = 48;        // that share one reading of the cache
-
-  // What a thread has for itself.
-  struct Thread {
-    explicit Thread(std::vector<Segment> segments) : order(std::move(segments)), ahead(order) {}
-    Thread(const Thread&) = delete;
-    Thread& operator=(const Thread&) = delete;
-    std::vector<Segment> order;
-    Ahead ahead;
-    Rows hidden, turns;
-    ActivationRows x, attended, inner;
-    std::vector<float> scores, outs;
-    std::vector<Query> queries;
-    std::vector<Partial> states, parts;
-  };
-  // Consecutive rows of one sequence.
-  struct RowTile {
-    int first, count;
-  };
-
-  const Spec& spec() const { return model_->spec; }
-  int heads() const { return spec().attention.heads; }
-  int kv_heads() const { return spec().attention.kv_heads; }
-  int head_dim() const { return shape.head_dim == 0 ? spec().attention.head_dim : shape.head_dim; }
-  int threads() const { return team_.size(); }
-
-  std::pair<int, int> share(int count, int thread) const {
-    return {static_cast<int>(static_cast<long>(count) * thread / threads()), static_cast<int>(static_cast<long>(count) * (thread + 1) / threads())};
-  }
-
-  std::vector<Segment> reading_order(int thread) const {
-    std::vector<Segment> order;
-    const auto add = [&](const PackedMatrix& matrix) {
-      if (matrix.rows == 0) return;
-      const auto [first, last] = share(matrix.panels(), thread);
-      const std::size_t size = matrix.panel_bytes();
-      if (last > first) order.push_back({matrix.data + static_cast<std::size_t>(first) * size, static_cast<std::size_t>(last - first) * size});
-    };
-    for (const LayerParts& layer : model_->parts.layers)
-      for (const LinearPart* part : {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down}) add(part->matrix);
-    add(model_->parts.head.matrix);
-    return order;
-  }
-
-  void make_room(Thread& of, int rows) const {
-    of.hidden = Rows(rows, spec().hidden);
-    of.turns = Rows(rows, 2 * turn_values_);
-    of.x = ActivationRows(rows, spec().hidden);
-    of.attended = ActivationRows(rows, heads() * head_dim());
-    of.inner = ActivationRows(rows, mlp_width(spec()));
-  }
-  // Buffers for this many rows; those that there are stay.
-  void make_room(int rows) {
-    const int q_width = heads() * head_dim(), kv_width = kv_heads() * head_dim(), width = mlp_width(spec());
-    if (rows > rows_) {
-      rows_ = rows;
-      q_ = Rows(rows, q_width);
-      k_ = Rows(rows, kv_width);
-      v_ = Rows(rows, kv_width);
-      from_attention_ = Rows(rows, spec().hidden);
-      from_mlp_ = Rows(rows, spec().hidden);
-      gate_ = Rows(rows, width);
-      up_ = Rows(rows, width);
-      if (rows > few_rows) make_room(shared_, rows);
-    }
-  }
 
   // All layers for these rows; returns how many rows of logits it wrote.
-  std::size_t run(std::span<const Row> rows, float* logits, Trace* trace) {
+  std::size_t run(std::span<const Row> rows, float* logits, bool best, Trace* trace) {
     const auto count = static_cast<int>(rows.size());
-    make_room(count);
-    tile_rows(rows);
+    w_.make_room(count);
+    w_.tile_rows(rows);
     std::vector<int> asked;
     for (int i = 0; i < count; ++i)
       if (rows[static_cast<std::size_t>(i)].logits) asked.push_back(i);
-    const Pass pass{*this, rows, asked, logits, count <= few_rows || threads() == 1};
-    team_.run([&](int thread) {
-      Thread& own = *threads_[static_cast<std::size_t>(thread)];
-      Walk(pass, count <= few_rows ? own : shared_, own, thread, thread == 0 ? trace : nullptr).run();
+    const Pass pass{rows, asked, logits, count <= few_rows || w_.thread_count() == 1, best};
+    HugePages* const pages = warm_ && w_.model->pages && !w_.model->pages->done() ? w_.model->pages.get() : nullptr;
+    warm_ = true;
+    w_.team.run([&](int thread) {
+      Walk<shape>(w_, pass, thread, thread == 0 ? trace : nullptr).run();
+      if (pages) pages->move_next();
     });
+    if (best) take_best(rows, asked);
     return asked.size();
   }
 
-  void tile_rows(std::span<const Row> rows) {
-    tiles_.clear();
-    const int longest = std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.position < b.position; })->position + 1;
-    split_ = threads() > 1 && rows.size() <= 4 && longest > chunk_positions;
-    if (split_) {
-      chunks_ = static_cast<std::size_t>((longest + chunk_positions - 1) / chunk_positions);
-      partials_.assign(rows.size() * static_cast<std::size_t>(heads()) * chunks_, {});
-      partial_outs_.resize((std::max)(partial_outs_.size(), partials_.size() * cache_.width()));
-      for (std::size_t i = 0; i < partials_.size(); ++i) partials_[i].out = partial_outs_.data() + i * cache_.width();
-    }
-    const int most = split_ ? 1 : (std::max)(1, most_queries / (heads() / kv_heads()));
-    for (int i = 0; i < static_cast<int>(rows.size()); ++i) {
-      const bool goes_on = !tiles_.empty() && tiles_.back().count < most && rows[static_cast<std::size_t>(i)].sequence == rows[static_cast<std::size_t>(i - 1)].sequence;
-      if (goes_on) ++tiles_.back().count;
-      else tiles_.push_back({i, 1});
+  void take_best(std::span<const Row> rows, const std::vector<int>& asked) {
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      std::vector<Candidate> found;
+      for (const auto& thread : w_.threads) {
+        found.insert(found.end(), thread->best[i].found().begin(), thread->best[i].found().end());
+        computed_ += thread->best[i].computed();
+      }
+      best_.push_back(best_of(std::move(found), rows[static_cast<std::size_t>(asked[i])].best.count));
     }
   }
 
-  struct Pass {
-    CpuContext& context;
-    std::span<const Row> rows;
-    const std::vector<int>& asked;
-    float* logits;
-    bool alone;  // each thread keeps all rows' hidden states for itself
-  };
-
-  // One thread's way through a pass.
-  class Walk {
-   public:
-    Walk(const Pass& pass, Thread& buffers, Thread& own, int thread, Trace* trace)
-        : pass_(pass), c_(pass.context), b_(buffers), own_(own), thread_(thread), trace_(trace), rows_(static_cast<int>(pass.rows.size())) {
-      if (pass.alone) first_ = 0, last_ = rows_;
-      else std::tie(first_, last_) = c_.share(rows_, thread);
-    }
-
-    void run() {
-      own_.ahead.rewind();
-      {
-        const Trace::Scope span(trace_, "embed");
-        for (int r = first_; r < last_; ++r) embed(r);
-      }
-      for (int layer = 0; layer < c_.spec().layers; ++layer) {
-        const Trace::Scope span(trace_, "block", layer);
-        block(layer);
-      }
-      const Trace::Scope span(trace_, "head");
-      head();
-    }
-
-   private:
-    const Spec& spec() const { return c_.spec(); }
-    const LayerParts& parts(int layer) const { return c_.model_->parts.layers[static_cast<std::size_t>(layer)]; }
-    const Row& row(int r) const { return pass_.rows[static_cast<std::size_t>(r)]; }
-    void meet() { c_.team_.meet(); }
-    void meet_if_shared() {
-      if (!pass_.alone) meet();
-    }
-
-    // Step 3, and the angles that the row's position turns by.
-    void embed(int r) {
-      float* hidden = b_.hidden.row(r);
-      const auto width = static_cast<std::size_t>(spec().hidden);
-      unpack_row(c_.model_->parts.embedding, row(r).id, hidden);
-      if (spec().embedding_scale) {
-        const auto scale = static_cast<float>(*spec().embedding_scale);
-        for (std::size_t i = 0; i < width; ++i) hidden[i] *= scale;
-      }
-      if (c_.model_->parts.position.rows > 0) {
-        own_.outs.resize((std::max)(own_.outs.size(), width));
-        unpack_row(c_.model_->parts.position, row(r).position, own_.outs.data());
-        for (std::size_t i = 0; i < width; ++i) hidden[i] += own_.outs[i];
-      }
-      // Layers turn in two ways at most: those with a window, and those that see all.
-      for (const bool windowed : {false, true})
-        if (const LayerView* view = c_.some_view(windowed))
-          turns(view->frequencies, view->stretch, row(r).position, b_.turns.row(r) + (windowed ? c_.turn_values_ : 0));
-    }
-
-    // Step 4.
-    void block(int layer) {
-      const LayerParts& p = parts(layer);
-      const bool parallel = spec().residual != Residual::sequential;
-      for (int r = first_; r < last_; ++r) {
-        if (layer > 0) finish_layer(layer - 1, r);
-        prepare(p.attention_norm, b_.hidden.row(r), r, at_least_balanced());
-      }
-      meet_if_shared();
-      project(p.q, b_.x.view(at_least_balanced()), rows_, c_.q_);
-      project(p.k, b_.x.view(at_least_balanced()), rows_, c_.k_);
-      project(p.v, b_.x.view(at_least_balanced()), rows_, c_.v_);
-      meet();
-      turn_and_append(layer);
-      meet();
-      with_cache(c_.cache_.type(), [&]<CacheType type>() { attention<type>(layer); });
-      meet();
-      if (c_.split_) {
-        for (int r = first_; r < last_; ++r) merge_row(layer, r);
-      } else {
-        for (int r = first_; r < last_; ++r) std::copy_n(c_.q_.row(r), c_.q_.stride, b_.attended.row(r));
-      }
-      quantise_rows(b_.attended, exact());
-      meet_if_shared();
-      project(p.output, b_.attended.view(exact()), rows_, c_.from_attention_);
-      meet();
-      for (int r = first_; r < last_; ++r) {
-        if (!parallel) {
-          add(b_.hidden.row(r), c_.from_attention_.row(r), p.after_attention);
-          prepare(p.mlp_norm, b_.hidden.row(r), r, exact());
-        } else if (spec().residual == Residual::parallel) {
-          prepare(p.mlp_norm, b_.hidden.row(r), r, exact());
-        }
-      }
-      meet_if_shared();
-      mlp(p);
-      meet();
-      // What the MLP gives is added with the next layer's beginning, or the head's.
-    }
-
-    void finish_layer(int layer, int r) {
-      const LayerParts& p = parts(layer);
-      if (spec().residual != Residual::sequential) add(b_.hidden.row(r), c_.from_attention_.row(r), {});
-      add(b_.hidden.row(r), c_.from_mlp_.row(r), p.after_mlp);
-    }
-
-    // hidden += what a branch gives, normalised and scaled where the model does so. The branch's row is left as it is.
-    void add(float* hidden, const float* branch, const NormPart& after) {
-      const int width = spec().hidden;
-      if (after.weight) {
-        own_.outs.resize((std::max)(own_.outs.size(), static_cast<std::size_t>(round_up(width, lanes))));
-        normalise(after, branch, width, own_.outs.data());
-        branch = own_.outs.data();
-      }
-      const Floats scale = broadcast(static_cast<float>(spec().residual_scale.value_or(1)));
-      const bool scaled = spec().residual_scale.has_value();
-      for (int i = 0; i < width; i += lanes) {
-        const Floats b = load_tail(branch + i, width - i);
-        store_tail(hidden + i, load_tail(hidden + i, width - i) + (scaled ? b * scale : b), width - i);
-      }
-    }
-
-    void normalise(const NormPart& norm, const float* x, int width, float* y) const {
-      if (const auto* rms = std::get_if<RmsNorm>(&spec().norm)) rms_norm(x, norm.weight, static_cast<float>(rms->epsilon), width, y);
-      else layer_norm(x, norm.weight, norm.bias, static_cast<float>(std::get<LayerNorm>(spec().norm).epsilon), width, y);
-    }
-
-    bool exact() const { return c_.precision_ == Precision::exact; }
-    bool at_least_balanced() const { return c_.precision_ != Precision::fast; }
-
-    // A row of hidden states as the next products take it.
-    void prepare(const NormPart& norm, const float* hidden, int r, bool wide) {
-      if (norm.weight) normalise(norm, hidden, spec().hidden, b_.x.row(r));
-      else std::copy_n(hidden, spec().hidden, b_.x.row(r));
-      quantise_row(b_.x, r, wide);
-    }
-    void quantise_row(ActivationRows& x, int r, bool wide) const {
-      const Activations view = x.view(wide);
-      if (c_.integers_ && view.cols % block_columns == 0) quantise(view, r);
-    }
-    void quantise_rows(ActivationRows& x, bool wide) const {
-      for (int r = first_; r < last_; ++r) quantise_row(x, r, wide);
-    }
-
-    // This thread's rows of W x + b. Widths that the compiler knows gain nothing here (bench/README.md), so that all matrices share a kernel.
-    void project(const LinearPart& part, const Activations& x, int tokens, float* out, std::size_t stride) {
-      const auto [first, last] = c_.share(part.matrix.panels(), thread_);
-      with_format(part.matrix.format, [&, first = first, last = last]<Format format>() {
-        if constexpr (shape.has(format)) product<format, run_time>(part.matrix, part.bias, x, tokens, first, last, {out, stride}, own_.ahead);
-      });
-    }
-    void project(const LinearPart& part, const Activations& x, int tokens, Rows& out) {
-      project(part, x, tokens, out.row(0), out.stride);
-    }
-
-    // QK-norm, RoPE, and K and V into the cache. Units are a row's heads; where all heads are normalised together, whole rows.
-    void turn_and_append(int layer) {
-      const LayerParts& p = parts(layer);
-      const bool together = spec().attention.qk_norm == QkNorm::all_heads;
-      const int heads = c_.heads(), all = heads + c_.kv_heads(), d = c_.head_dim();
-      if (together) {
-        const auto [first, last] = c_.share(rows_, thread_);
-        const auto epsilon = static_cast<float>(std::get<RmsNorm>(spec().norm).epsilon);
-        for (int r = first; r < last; ++r) {
-          rms_norm(c_.q_.row(r), p.q_norm, epsilon, heads * d, c_.q_.row(r));
-          rms_norm(c_.k_.row(r), p.k_norm, epsilon, c_.kv_heads() * d, c_.k_.row(r));
-          for (int head = 0; head < all; ++head) turn_head(layer, r, head);
-        }
-        return;
-      }
-      const auto [first, last] = c_.share(rows_ * all, thread_);
-      for (int unit = first; unit < last; ++unit) turn_head(layer, unit / all, unit % all);
-    }
-
-    void turn_head(int layer, int r, int head) {
-      const LayerParts& p = parts(layer);
-      const LayerView& view = c_.views_[static_cast<std::size_t>(layer)];
-      const int d = c_.head_dim(), heads = c_.heads();
-      const bool is_key = head >= heads;
-      float* values = is_key ? c_.k_.row(r) + (head - heads) * d : c_.q_.row(r) + head * d;
-      if (spec().attention.qk_norm == QkNorm::each_head)
-        rms_norm(values, is_key ? p.k_norm : p.q_norm, static_cast<float>(std::get<RmsNorm>(spec().norm).epsilon), d, values);
-      if (!view.frequencies.empty()) rotate(values, b_.turns.row(r) + (view.window ? c_.turn_values_ : 0), static_cast<int>(view.frequencies.size()));
-      if (!is_key) return;
-      const std::size_t slot = c_.table_.slot(row(r).sequence, row(r).position);
-      with_cache(c_.cache_.type(), [&]<CacheType type>() { c_.cache_.template append<type>(layer, head - heads, slot, values, c_.v_.row(r) + (head - heads) * d); });
-    }
-
-    Query query_of(int layer, int r, int head) const {
-      const LayerView& view = c_.views_[static_cast<std::size_t>(layer)];
-      const int end = row(r).position + 1;
-      return {c_.q_.row(r) + head * c_.head_dim(), view.window ? (std::max)(0, end - *view.window) : 0, end};
-    }
-
-    template <CacheType type>
-    void attention(int layer) {
-      const int group = c_.heads() / c_.kv_heads();
-      int unit = 0;
-      for (const RowTile& tile : c_.tiles_) {
-        const auto count = static_cast<std::size_t>(tile.count * group);
-        const int last_chunk = (row(tile.first + tile.count - 1).position) / chunk_positions;
-        const int first_chunk = query_of(layer, tile.first, 0).first / chunk_positions;
-        for (int kv = 0; kv < c_.kv_heads(); ++kv) {
-          if (!c_.split_ && unit++ % c_.threads() != thread_) continue;
-          gather(layer, tile, kv, group);
-          const auto block = [&](int i) { return c_.cache_.template block<type>(layer, kv, c_.table_.slot(row(tile.first).sequence, 16 * i) / 16); };
-          own_.scores.resize((std::max)(own_.scores.size(), count * chunk_positions));
-          for (int chunk = first_chunk; chunk <= last_chunk; ++chunk) {
-            if (c_.split_ && unit++ % c_.threads() != thread_) continue;
-            if (c_.split_)
-              for (std::size_t q = 0; q < count; ++q) own_.parts[q].out = c_.partial(tile.first, kv * group + static_cast<int>(q), chunk).out;
-            attend_chunk<type, shape.head_dim>(chunk, own_.queries.data(), count, c_.head_dim(), block, c_.numbers_, own_.scores.data(), own_.parts.data());
-            for (std::size_t q = 0; q < count; ++q) {
-              if (!sees(own_.queries[q], chunk)) continue;
-              if (c_.split_) c_.partial(tile.first, kv * group + static_cast<int>(q), chunk) = own_.parts[q];
-              else merge(own_.states[q], own_.parts[q], c_.cache_.width());
-            }
-          }
-          if (!c_.split_)
-            for (int i = 0; i < tile.count; ++i)
-              for (int h = 0; h < group; ++h) put_out(own_.states[static_cast<std::size_t>(i * group + h)], c_.q_.row(tile.first + i) + (kv * group + h) * c_.head_dim());
-        }
-      }
-    }
-
-    void gather(int layer, const RowTile& tile, int kv, int group) {
-      const auto count = static_cast<std::size_t>(tile.count * group);
-      const std::size_t width = c_.cache_.width();
-      own_.queries.resize(count);
-      own_.states.assign(count, {});
-      own_.parts.assign(count, {});
-      own_.outs.assign((std::max)(own_.outs.size(), 2 * count * width), 0.0F);
-      for (int i = 0; i < tile.count; ++i)
-        for (int h = 0; h < group; ++h) {
-          const auto q = static_cast<std::size_t>(i * group + h);
-          own_.queries[q] = query_of(layer, tile.first + i, kv * group + h);
-          own_.states[q].out = own_.outs.data() + q * width;
-          own_.parts[q].out = own_.outs.data() + (count + q) * width;
-        }
-    }
-
-    // The weighted mean takes the query's place: nobody needs that any more.
-    void put_out(const Partial& state, float* to) const {
-      const int d = c_.head_dim();
-      const Floats total = broadcast(state.total);
-      for (int i = 0; i < d; i += lanes) store_tail(to + i, load_tail(state.out + i, d - i) / total, d - i);
-    }
-
-    void merge_row(int layer, int r) {
-      const std::size_t width = c_.cache_.width();
-      for (int head = 0; head < c_.heads(); ++head) {
-        const Query query = query_of(layer, r, head);
-        own_.outs.assign((std::max)(own_.outs.size(), width), 0.0F);
-        Partial state;
-        state.out = own_.outs.data();
-        for (int chunk = query.first / chunk_positions; chunk <= (query.last - 1) / chunk_positions; ++chunk) merge(state, c_.partial(r, head, chunk), width);
-        put_out(state, b_.attended.row(r) + head * c_.head_dim());
-      }
-    }
-
-    void mlp(const LayerParts& p) {
-      const bool gated = p.gate.matrix.rows > 0;
-      // With one norm for attention and MLP the rows are as attention has taken them.
-      const bool wide = spec().residual == Residual::parallel_shared_norm ? at_least_balanced() : exact();
-      if (gated) project(p.gate, b_.x.view(wide), rows_, c_.gate_);
-      project(p.up, b_.x.view(wide), rows_, c_.up_);
-      const auto [first, last] = c_.share(p.up.matrix.panels(), thread_);
-      const Activation activation = std::visit([](const auto& part) { return part.activation; }, spec().mlp);
-      const auto apply = [&, first = first, last = last]<Activation kind>() {
-        for (int r = 0; r < rows_; ++r)
-          for (int i = 16 * first; i < 16 * last; i += lanes) {
-            float* up = c_.up_.row(r) + i;
-            store(up, gated ? activate<kind>(load(c_.gate_.row(r) + i)) * load(up) : activate<kind>(load(up)));
-          }
-      };
-      switch (activation) {
-        case Activation::silu: apply.template operator()<Activation::silu>(); break;
-        case Activation::gelu: apply.template operator()<Activation::gelu>(); break;
-        case Activation::gelu_tanh: apply.template operator()<Activation::gelu_tanh>(); break;
-        case Activation::relu: apply.template operator()<Activation::relu>(); break;
-      }
-      meet();
-      for (int r = first_; r < last_; ++r) std::copy_n(c_.up_.row(r), c_.up_.stride, b_.inner.row(r));
-      quantise_rows(b_.inner, at_least_balanced());
-      meet_if_shared();
-      project(p.down, b_.inner.view(at_least_balanced()), rows_, c_.from_mlp_);
-    }
-
-    // Step 5, for the rows that ask; they move together.
-    void head() {
-      const auto asked = static_cast<int>(pass_.asked.size());
-      const auto [from, to] = pass_.alone ? std::pair(0, asked) : c_.share(asked, thread_);
-      for (int i = from; i < to; ++i) {
-        const int r = pass_.asked[static_cast<std::size_t>(i)];
-        // Rows were shared in another way before: each is finished here, by whoever normalises it.
-        finish_layer(spec().layers - 1, r);
-        normalise(c_.model_->parts.final_norm, b_.hidden.row(r), spec().hidden, b_.x.row(i));
-        quantise_row(b_.x, i, exact());
-      }
-      meet_if_shared();
-      if (asked == 0) return;
-      const auto vocab = static_cast<std::size_t>(spec().vocab);
-      project(c_.model_->parts.head, b_.x.view(exact()), asked, pass_.logits, vocab);
-      if (!spec().logit_divisor && !spec().logit_soft_cap) return;
-      const auto [first, last] = c_.share(c_.model_->parts.head.matrix.panels(), thread_);
-      const int end = (std::min)(16 * last, spec().vocab);
-      for (int i = 0; i < asked; ++i)
-        for (int at = 16 * first; at < end; at += lanes) {
-          float* logits = pass_.logits + static_cast<std::size_t>(i) * vocab + at;
-          Floats z = load_tail(logits, end - at);
-          if (spec().logit_divisor) z = z / broadcast(static_cast<float>(*spec().logit_divisor));
-          if (spec().logit_soft_cap) {
-            const Floats cap = broadcast(static_cast<float>(*spec().logit_soft_cap));
-            z = cap * tanh(z / cap);
-          }
-          store_tail(logits, z, end - at);
-        }
-    }
-
-    const Pass& pass_;
-    CpuContext& c_;
-    Thread& b_;    // where the rows' hidden states and activations are: shared, or this thread's own
-    Thread& own_;
-    int thread_;
-    Trace* trace_;
-    int rows_, first_ = 0, last_ = 0;
-  };
-
-  const LayerView* some_view(bool windowed) const {
-    for (const LayerView& view : views_)
-      if (view.window.has_value() == windowed && !view.frequencies.empty()) return &view;
-    return nullptr;
-  }
-
-  Partial& partial(int r, int head, int chunk) {
-    return partials_[(static_cast<std::size_t>(r) * static_cast<std::size_t>(heads()) + static_cast<std::size_t>(head)) * chunks_ + static_cast<std::size_t>(chunk)];
-  }
-
-  std::shared_ptr<const PackedModel> model_;
-  BlockTable table_;
-  KvCache cache_;
-  Team team_;
-  bool integers_;
-  Precision precision_;
-  std::vector<LayerView> views_;
-  AttentionNumbers numbers_{};
-  std::vector<std::unique_ptr<Thread>> threads_;
-  Thread shared_{std::vector<Segment>()};
-  int rows_ = 0, turn_values_ = 0;
-  Rows q_, k_, v_, from_attention_, from_mlp_, gate_, up_;
-  std::vector<RowTile> tiles_;
-  bool split_ = false;  // the chunks of a row's positions are shared among threads
-  std::size_t chunks_ = 0;
-  std::vector<Partial> partials_;  // [rows][heads][chunks]
-  std::vector<float> partial_outs_;
+  Workspace<shape> w_;
   std::vector<float> logits_;
+  std::vector<std::vector<Candidate>> best_;  // of the rows that asked
+  int computed_ = 0;                          // rows of a screened head
+  bool warm_ = false;                         // the first pass is over: the first token waits for nothing else
 };
 
 }  // namespace diecast::cpu::inline DIECAST_ISA
@@ -2884,140 +3615,12 @@ class Cpu final : public Backend {
 
 #undef DIECAST_ISA
 
-// ---- diecast/files/binary.hpp
-// Plain data to bytes and back: numbers, enums, strings, lists, optionals, variants, and structs that Boost.Hana can look into, member by member.
-// Numbers are little-endian, lengths are 32 bits. The reader believes no length that the bytes behind it cannot bear out.
-
-namespace diecast {
-
-static_assert(std::endian::native == std::endian::little, "files are written as this machine keeps its numbers");
-
-class BinaryWriter {
- public:
-  const std::string& bytes() const { return bytes_; }
-
-  template <class T>
-  void put(const T& value) {
-    if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
-      bytes_.append(reinterpret_cast<const char*>(&value), sizeof(T));
-    } else {
-      put_members(value);
-    }
-  }
-  void put(const std::string& text) {
-    length(text.size());
-    bytes_ += text;
-  }
-  template <class T>
-  void put(const std::vector<T>& list) {
-    length(list.size());
-    for (const T& one : list) put(one);
-  }
-  template <class T>
-  void put(const std::optional<T>& value) {
-    put(value.has_value());
-    if (value) put(*value);
-  }
-  template <class... T>
-  void put(const std::variant<T...>& value) {
-    put(static_cast<std::uint8_t>(value.index()));
-    std::visit([this](const auto& one) { this->put(one); }, value);
-  }
-
- private:
-  template <class T>
-  void put_members(const T& value) {
-    boost::hana::for_each(boost::hana::accessors<T>(), [&](auto accessor) { put(boost::hana::second(accessor)(value)); });
-  }
-  void length(std::size_t count) {
-    if (count > (std::numeric_limits<std::uint32_t>::max)()) throw Error(std::to_string(count) + " entries are more than a list in a file may have");
-    put(static_cast<std::uint32_t>(count));
-  }
-
-  std::string bytes_;
-};
-
-class BinaryReader {
- public:
-  BinaryReader(std::span<const std::byte> bytes, std::string where) : bytes_(bytes), where_(std::move(where)) {}
-
-  template <class T>
-  T get() {
-    T value{};
-    read(value);
-    return value;
-  }
-  std::size_t left() const { return bytes_.size() - at_; }
-  [[noreturn]] void fail(const std::string& what) const { throw Error(where_ + ": " + what); }
-
- private:
-  template <class T>
-  void read(T& value) {
-    if constexpr (std::is_same_v<T, bool>) {
-      std::uint8_t byte{};
-      read(byte);
-      if (byte > 1) fail("a yes or no is " + std::to_string(byte));
-      value = byte == 1;
-    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
-      take(&value, sizeof(T));
-    } else {
-      boost::hana::for_each(boost::hana::accessors<T>(), [&](auto accessor) { read_member(value, accessor); });
-    }
-  }
-  template <class T, class Accessor>
-  void read_member(T& value, Accessor accessor) {
-    using Member = std::remove_cvref_t<decltype(boost::hana::second(accessor)(value))>;
-    read(const_cast<Member&>(boost::hana::second(accessor)(value)));
-  }
-  void read(std::string& text) {
-    const std::size_t count = length(1);
-    text.assign(reinterpret_cast<const char*>(bytes_.data() + at_), count);
-    at_ += count;
-  }
-  template <class T>
-  void read(std::vector<T>& list) {
-    list.resize(length(1));
-    for (T& one : list) read(one);
-  }
-  template <class T>
-  void read(std::optional<T>& value) {
-    if (get<bool>()) read(value.emplace());
-    else value.reset();
-  }
-  template <class... T>
-  void read(std::variant<T...>& value) {
-    const auto index = get<std::uint8_t>();
-    if (index >= sizeof...(T)) fail("there is no alternative " + std::to_string(index) + " of " + std::to_string(sizeof...(T)));
-    std::size_t at = 0;
-    (void)((at++ == index ? (read(value.template emplace<T>()), true) : false) || ...);
-  }
-
-  std::size_t length(std::size_t least) {  // each entry has at least so many bytes
-    const auto count = get<std::uint32_t>();
-    if (count > left() / least) fail("a list of " + std::to_string(count) + " entries is announced, " + std::to_string(left()) + " bytes are left");
-    return count;
-  }
-  void take(void* to, std::size_t count) {
-    if (count > left()) fail(std::to_string(count) + " bytes are missing at its end, " + std::to_string(left()) + " are left");
-    std::memcpy(to, bytes_.data() + at_, count);
-    at_ += count;
-  }
-
-  std::span<const std::byte> bytes_;
-  std::string where_;
-  std::size_t at_ = 0;
-};
-
-}  // namespace diecast
-
 // ---- diecast/cpu/engine_file.hpp
 // The engine file: a model as the CPU path runs it, mapped and used as it lies. Facts (name, spec, template, generation defaults, digests), the
 // tokenizer's tables, a table of the parts, then the parts themselves as pack() lays them out. The layout is the same for every instruction set.
 //
 //   0   "diecast engine" and two zero bytes
-//   16  version 1; 24 offset and size of the facts; 40 of the tokenizer's tables; 56 of the parts' table; 72 of the parts (all u64, little-endian)
-
-#include <fstream>
+//   16  version 2; 24 offset and size of the facts; 40 of the tokenizer's tables; 56 of the parts' table; 72 of the parts (all u64, little-endian)
 
 namespace diecast::cpu {
 
@@ -3040,6 +3643,7 @@ struct EngineFacts {
   std::optional<std::string> chat_template;
   GenerationDefaults generation;
   StoredDigests digests;
+  bool screen = false;  // whether the head has one
 };
 
 }  // namespace detail
@@ -3050,14 +3654,14 @@ BOOST_HANA_ADAPT_STRUCT(diecast::TokenizerTables, family, pre_tokenizer, normali
                         bos, eos, unknown, pad, add_bos, add_eos, add_space_prefix, legacy);
 BOOST_HANA_ADAPT_STRUCT(diecast::GenerationDefaults, do_sample, temperature, top_p, min_p, repetition_penalty, top_k, max_new_tokens, eos);
 BOOST_HANA_ADAPT_STRUCT(diecast::cpu::StoredDigests, weights, tokenizer, chat_template, generation, whole);
-BOOST_HANA_ADAPT_STRUCT(diecast::cpu::detail::EngineFacts, name, architecture, spec, chat_template, generation, digests);
+BOOST_HANA_ADAPT_STRUCT(diecast::cpu::detail::EngineFacts, name, architecture, spec, chat_template, generation, digests, screen);
 
 namespace diecast::cpu {
 
 namespace detail {
 
 inline constexpr std::string_view engine_magic{"diecast engine\0\0", 16};
-inline constexpr std::uint64_t engine_version = 1;
+inline constexpr std::uint64_t engine_version = 2;
 inline constexpr std::size_t engine_header = 96, engine_alignment = 4096;
 
 struct Section {
@@ -3071,7 +3675,7 @@ static_assert(16 + sizeof(EngineHeader) <= engine_header);
 
 // Calls matrix(part, rows, cols) and vector(part, length) for everything that a model with this spec has, in the order of each_part.
 template <class Matrix, class Vector>
-void each_member(Parts& parts, const Spec& spec, const Matrix& matrix, const Vector& vector) {
+void each_member(Parts& parts, const Spec& spec, bool screen, const Matrix& matrix, const Vector& vector) {
   const Attention& a = spec.attention;
   const int q = a.heads * a.head_dim, kv = a.kv_heads * a.head_dim;
   const auto* mlp_gated = std::get_if<GatedMlp>(&spec.mlp);
@@ -3107,6 +3711,9 @@ void each_member(Parts& parts, const Spec& spec, const Matrix& matrix, const Vec
   if (std::holds_alternative<UntiedHead>(spec.head)) matrix(parts.head.matrix, spec.vocab, spec.hidden);
   else parts.head.matrix = parts.embedding;
   if (const auto* absolute = std::get_if<Absolute>(&spec.position)) matrix(parts.position, absolute->positions, spec.hidden);
+  if (!screen) return;
+  matrix(parts.screen.high, spec.vocab, spec.hidden);
+  matrix(parts.screen.norms, spec.vocab, spec.hidden / block_columns);
 }
 
 }  // namespace detail
@@ -3125,13 +3732,13 @@ inline void write_engine_file(const std::string& path, const Model& model, const
   for (const Format format : packed.vector_formats)
     if (form_of(format).integers) throw Error(model.path + " keeps a norm or a bias in " + std::string(layout(format).name) + ", which an engine file cannot hold exactly");
   BinaryWriter facts, tokenizer, table;
-  facts.put(detail::EngineFacts{model.name, model.architecture, model.spec, model.chat_template, model.generation, digests});
+  facts.put(detail::EngineFacts{model.name, model.architecture, model.spec, model.chat_template, model.generation, digests, static_cast<bool>(packed.parts.screen)});
   tokenizer.put(model.tokenizer);
   std::size_t next = 0;
   Parts parts = packed.parts;
   const auto offset = [&](const void* at) { return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - packed.bytes.data()); };
   detail::each_member(
-      parts, model.spec,
+      parts, model.spec, static_cast<bool>(packed.parts.screen),
       [&](PackedMatrix& part, int, int) {
         table.put(part.format);
         table.put(offset(part.data));
@@ -3166,8 +3773,12 @@ inline void write_engine_file(const std::string& path, const Model& model, const
   if (!file) throw Error("the engine file cannot be written to " + path);
 }
 
-// Opens what write_engine_file wrote: maps it, checks that every part lies within it and has the spec's shape. `accept` may refuse the file before that.
-inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& where, const AcceptModel& accept = {}) {
+// Where an engine file's bytes are. A mapping is moved to huge pages while it is used; memory stays as its owner has it.
+enum class Place { memory, mapping };
+
+// Opens what write_engine_file wrote: checks that every part lies within it and has the spec's shape. `accept` may refuse the file before that.
+inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& where, const AcceptModel& accept = {},
+                                   Place place = Place::memory) {
   const auto fail = [&](const std::string& what) { throw Error(where + ": " + what); };
   if (bytes.size() < detail::engine_header || !is_engine_file(bytes)) fail("it does not begin as an engine file does");
   detail::EngineHeader header{};
@@ -3212,9 +3823,12 @@ inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared
     return format;
   };
   detail::each_member(
-      packed->parts, packed->spec,
+      packed->parts, packed->spec, facts.screen,
       [&](PackedMatrix& part, int rows, int cols) {
-        const Format format = format_of_part();
+        const bool of_screen = &part == &packed->parts.screen.high || &part == &packed->parts.screen.norms;
+        const Format format = of_screen ? table.get<Format>() : format_of_part();
+        if (of_screen && format != (&part == &packed->parts.screen.high ? high_format : norm_format))
+          fail("a part of the head's screen has the format " + std::to_string(static_cast<int>(format)));
         if (cols % layout(format).block != 0)
           fail("rows of " + std::to_string(cols) + " values are no multiple of the " + std::to_string(layout(format).block) + " in a block of " + std::string(layout(format).name));
         part = {format, rows, cols, nullptr};
@@ -3226,18 +3840,20 @@ inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared
         packed->vector_formats.push_back(format);
         part = reinterpret_cast<const float*>(at((static_cast<std::size_t>(length) + 15) / 16 * 64));
       });
+  if (packed->parts.screen && !has_screen(packed->spec, packed->parts.head.matrix.format)) fail("it has a screen for a head that cannot have one");
   if (accept) accept(file.model.spec, formats);
   file.model.tokenizer = BinaryReader(section(header.tokenizer, "its tokenizer's tables"), where).get<TokenizerTables>();
   if (static_cast<int>(file.model.tokenizer.family) > 1) fail("its tokenizer is of the kind " + std::to_string(static_cast<int>(file.model.tokenizer.family)));
   if (file.model.tokenizer.pieces.size() > static_cast<std::size_t>(file.model.spec.vocab))
     fail("the tokenizer has " + std::to_string(file.model.tokenizer.pieces.size()) + " ids, the embedding only " + std::to_string(file.model.spec.vocab) + " rows");
+  if (place == Place::mapping) packed->pages = std::make_shared<HugePages>(parts);
   file.packed = std::move(packed);
   return file;
 }
 
 inline EngineFile open_engine_file(const std::string& path, const AcceptModel& accept = {}) {
   const auto mapping = Mapping::open(path);
-  return open_engine_file(mapping->bytes(), mapping, path, accept);
+  return open_engine_file(mapping->bytes(), mapping, path, accept, Place::mapping);
 }
 
 }  // namespace diecast::cpu
@@ -3330,7 +3946,7 @@ struct Ceilings {
 
 namespace diecast::cpu::inline DIECAST_ISA {
 
-namespace detail {
+namespace inner {
 
 // Seconds of the fastest of some calls.
 template <class Work>
@@ -3398,7 +4014,7 @@ double products_a_second(Team& team) {
   return static_cast<double>(rounds * 4 * Sums * 64) * team.size() / seconds;
 }
 
-}  // namespace detail
+}  // namespace inner
 
 // For memory of this size, which the threads share as they share a model's weights.
 inline Ceilings ceilings(std::size_t bytes, int threads) {
@@ -3410,13 +4026,13 @@ inline Ceilings ceilings(std::size_t bytes, int threads) {
   team.run([&](int thread) { std::memset(part(thread), thread + 1, each); });
   double seconds = 1e30;
   for (const unsigned ahead : {0U, 4096U, 8192U, 16384U, 24576U, 32768U})
-    seconds = (std::min)(seconds, detail::fastest(5, [&] { team.run([&](int thread) { detail::read_through(part(thread), each, ahead); }); }));
+    seconds = (std::min)(seconds, inner::fastest(5, [&] { team.run([&](int thread) { inner::read_through(part(thread), each, ahead); }); }));
   found.read_bytes_s = static_cast<double>(each) * threads / seconds;
 
-  found.products_s = (std::max)({detail::products_a_second<4>(team), detail::products_a_second<8>(team), detail::products_a_second<12>(team)});
+  found.products_s = (std::max)({inner::products_a_second<4>(team), inner::products_a_second<8>(team), inner::products_a_second<12>(team)});
 
   constexpr int meetings = 5'000;
-  found.meeting_s = detail::fastest(5, [&] {
+  found.meeting_s = inner::fastest(5, [&] {
     team.run([&](int) {
       for (int i = 0; i < meetings; ++i) team.meet();
     });

@@ -271,6 +271,7 @@ BOOST_HANA_ADAPT_STRUCT(diecast::Spec, hidden, layers, vocab, context, attention
 // Numbers and code points as text: the few lines that every part needs, once.
 
 #include <charconv>
+#include <cstddef>
 
 namespace diecast {
 
@@ -279,6 +280,34 @@ inline std::string text_of(double value) {
   char buffer[32];
   const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
   return {buffer, result.ptr};
+}
+
+// Text out of a file as it may stand in a sentence: in quotes, control characters and quotes escaped, cut when long.
+inline std::string in_quotes(std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  constexpr std::size_t longest = 120;
+  std::string out = "\"";
+  const auto escape = [&](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += "\\x";
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (i >= longest && (byte & 0xC0) != 0x80) return out + "...\"";  // not within a character
+    const bool is_c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) >= 0x80 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (is_c1) {
+      escape(text[i]);
+      escape(text[++i]);
+    } else if (byte < 0x20 || byte == 0x7f) {
+      escape(text[i]);
+    } else {
+      if (text[i] == '"' || text[i] == '\\') out += '\\';
+      out += text[i];
+    }
+  }
+  return out + "\"";
 }
 
 // A code point up to U+10FFFF in UTF-8; a surrogate is written like any other.
@@ -644,7 +673,6 @@ inline std::string to_json(const Spec& spec) {
 // Nothing in it owns memory, so one parser fills it at run time and, as a constant, at compile time.
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 
 namespace diecast::chat {
@@ -2531,7 +2559,7 @@ template <class = void>
 std::vector<std::string> different_facts(const Compiled& compiled, const Model& file) {
   std::vector<std::string> different;
   const auto compare = [&different](std::string_view what, std::string_view ours, std::string_view theirs) {
-    if (ours != theirs) different.push_back(std::string(what) + ": compiled \"" + std::string(ours) + "\", file \"" + std::string(theirs) + "\"");
+    if (ours != theirs) different.push_back(std::string(what) + ": compiled " + in_quotes(ours) + ", file " + in_quotes(theirs));
   };
   if (compiled.tokenizer) {
     compare("tokenizer", family_name(compiled.tokenizer->family), family_name(file.tokenizer.family));
@@ -12010,11 +12038,11 @@ inline PreTokenizer find_pre_tokenizer(std::string_view name) {
     if (known.name == name) return known.meaning;
   }
   if (name.empty() || name == "default") {
-    throw Error("the file does not say which pre-tokenizer its byte-level BPE uses (\"" + std::string(name) + "\"), and guessing would change the ids");
+    throw Error("the file does not say which pre-tokenizer its byte-level BPE uses (" + in_quotes(name) + "), and guessing would change the ids");
   }
   std::string names;
   for (const detail::NamedPreTokenizer& known : detail::pre_tokenizers) names += (names.empty() ? "" : ", ") + std::string(known.name);
-  throw Error("the pre-tokenizer \"" + std::string(name) + "\" is not known; known are " + names);
+  throw Error("the pre-tokenizer " + in_quotes(name) + " is not known; known are " + names);
 }
 
 }  // namespace diecast
@@ -12072,7 +12100,7 @@ class Vocabulary {
     for (const std::string& piece : tables.pieces) pieces_.push_back(piece.copy(pieces_.room(), piece.size()));
     for (std::size_t id = 0; id < tables.kinds.size(); ++id) control_[id] = tables.kinds[id] == TokenKind::control;
     for (const AddedToken& token : tables.added) {
-      check_id("the added token \"" + token.content + "\"", token.id);
+      check_id("the added token " + in_quotes(token.content), token.id);
       if (token.special) control_[static_cast<std::size_t>(token.id)] = true;
     }
     check_id("the BOS token", tables.bos.value_or(0));
@@ -12183,7 +12211,7 @@ class ByteLevelBpe final : public Tokenizer {
     if (name.empty()) return std::nullopt;
     if (name == "NFC") return NormalForm::nfc;
     if (name == "NFKC") return NormalForm::nfkc;
-    throw Error("the normalizer \"" + name + "\" is not known; known are NFC and NFKC");
+    throw Error("the normalizer " + in_quotes(name) + " is not known; known are NFC and NFKC");
   }
 
   // Text in which the first pass found no added token; the second looks for those that are matched after normalisation.
@@ -12236,7 +12264,7 @@ class ByteLevelBpe final : public Tokenizer {
       }
     }
     add_ids(ordinary, [&](int id, int known) {
-      throw Error("the piece \"" + tables.pieces[static_cast<std::size_t>(id)] + "\" has two ids: " + std::to_string(known) + " and " + std::to_string(id));
+      throw Error("the piece " + in_quotes(tables.pieces[static_cast<std::size_t>(id)]) + " has two ids: " + std::to_string(known) + " and " + std::to_string(id));
     });
     std::vector<int> others;
     for (const AddedToken* token : added) others.push_back(token->id);
@@ -12325,7 +12353,7 @@ class ByteLevelBpe final : public Tokenizer {
 
   // A merge is left out where one of its three pieces is a control token; any other that could not be read is refused.
   void check_left_out(std::size_t rank, std::string_view merge, const Merge& found, std::unordered_set<std::string_view>& control) const {
-    const auto refuse = [&](const std::string& why) { throw Error("merge " + std::to_string(rank) + " (\"" + std::string(merge) + "\") " + why); };
+    const auto refuse = [&](const std::string& why) { throw Error("merge " + std::to_string(rank) + " (" + in_quotes(merge) + ") " + why); };
     const std::size_t gap = merge.find(' ');
     if (gap == std::string_view::npos || gap == 0 || gap + 1 == merge.size()) refuse("is not two pieces with a space between");
     const std::string left(merge.substr(0, gap));
@@ -12340,9 +12368,9 @@ class ByteLevelBpe final : public Tokenizer {
         if (is_control(id)) control.insert(piece(id));
       }
     }
-    if (found.left < 0 && !control.contains(left)) refuse("joins \"" + left + "\", which is no piece");
-    if (found.right < 0 && !control.contains(right)) refuse("joins \"" + right + "\", which is no piece");
-    if (found.result < 0 && !control.contains(left + right)) refuse("makes \"" + left + right + "\", which is no piece");
+    if (found.left < 0 && !control.contains(left)) refuse("joins " + in_quotes(left) + ", which is no piece");
+    if (found.right < 0 && !control.contains(right)) refuse("joins " + in_quotes(right) + ", which is no piece");
+    if (found.result < 0 && !control.contains(left + right)) refuse("makes " + in_quotes(left + right) + ", which is no piece");
   }
 
   static constexpr std::size_t block = 32;  // so many questions to the memory at a time
@@ -12440,6 +12468,8 @@ inline std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerTables& ta
 // ---- diecast/backend/block_table.hpp
 // The KV cache's bookkeeping: fixed-size blocks of positions, a list of blocks for each sequence. Plain integers, no storage:
 // every backend keeps K and V in its own layout and asks here where a position lies. One sequence is the simple case.
+// Full blocks may be shared: each counts its holders (sequences, and at most one prefix cache) and is free when nobody holds it. A block
+// that has room left belongs to one sequence alone, so nobody ever writes where others read (Kwon et al. 2023, PagedAttention).
 
 namespace diecast {
 
@@ -12450,10 +12480,13 @@ class BlockTable {
   explicit BlockTable(int tokens) : blocks_((tokens + block_tokens - 1) / block_tokens) {
     if (tokens < 1) throw Error("a cache holds at least 1 token, not " + std::to_string(tokens));
     for (int block = blocks_ - 1; block >= 0; --block) free_.push_back(block);
+    holders_.assign(static_cast<std::size_t>(blocks_), 0);
+    kept_.assign(static_cast<std::size_t>(blocks_), false);
   }
 
   int blocks() const { return blocks_; }
   int free_blocks() const { return static_cast<int>(free_.size()); }
+  int idle_blocks() const { return idle_; }  // that are kept and that no sequence holds
   int capacity() const { return blocks_ * block_tokens; }
 
   // A new empty sequence; its handle is the lowest one that is not in use.
@@ -12478,12 +12511,8 @@ class BlockTable {
   // Makes room for one more position and returns it.
   int append(int sequence) {
     Sequence& s = at(sequence);
-    if (s.length == static_cast<int>(s.blocks.size()) * block_tokens) {
-      if (free_.empty())
-        throw Error("the cache is full: all " + std::to_string(blocks_) + " blocks of " + std::to_string(block_tokens) + " tokens are in use");
-      s.blocks.push_back(free_.back());
-      free_.pop_back();
-    }
+    if (s.length == static_cast<int>(s.blocks.size()) * block_tokens) s.blocks.push_back(take());
+    else if (holders(s.blocks.back()) > 1) throw Error("block " + std::to_string(s.blocks.back()) + " is shared and cannot be written", Blame::program);
     return s.length++;
   }
 
@@ -12501,7 +12530,7 @@ class BlockTable {
     s.length = length;
     const auto needed = static_cast<std::size_t>((length + block_tokens - 1) / block_tokens);
     while (s.blocks.size() > needed) {
-      free_.push_back(s.blocks.back());
+      release(s.blocks.back());
       s.blocks.pop_back();
     }
   }
@@ -12518,6 +12547,59 @@ class BlockTable {
     return sequence >= 0 && sequence < static_cast<int>(sequences_.size()) && sequences_[static_cast<std::size_t>(sequence)].alive;
   }
 
+  const std::vector<int>& blocks_of(int sequence) const { return at(sequence).blocks; }
+  int holders(int block) const { return holders_[static_cast<std::size_t>(block)]; }
+
+  // A prefix cache holds a full block, too, or no longer.
+  void keep(int block) {
+    hold(block);
+    kept_[static_cast<std::size_t>(block)] = true;
+  }
+  void drop(int block) {
+    if (holders(block) == 1) --idle_;
+    kept_[static_cast<std::size_t>(block)] = false;
+    release(block);
+  }
+
+  // A sequence that is empty or ends with its block goes on with these full blocks, which somebody holds.
+  void share(int sequence, std::span<const int> blocks) {
+    Sequence& s = at(sequence);
+    if (s.length % block_tokens != 0)
+      throw Error("sequence " + std::to_string(sequence) + " has " + std::to_string(s.length) + " tokens and cannot go on with shared blocks", Blame::program);
+    for (const int block : blocks) {
+      hold(block);
+      s.blocks.push_back(block);
+    }
+    s.length += static_cast<int>(blocks.size()) * block_tokens;
+  }
+  // In place of a full block of the sequence another that holds the same.
+  void replace(int sequence, int index, int block) {
+    Sequence& s = at(sequence);
+    int& own = s.blocks.at(static_cast<std::size_t>(index));
+    if ((index + 1) * block_tokens > s.length) throw Error("block " + std::to_string(own) + " is not full and cannot be replaced", Blame::program);
+    if (own == block) return;
+    hold(block);
+    release(own);
+    own = block;
+  }
+  // A sequence with the same tokens: full blocks are shared; what lies in a block that has room left is copied by the context (backend.hpp).
+  struct Fork {
+    int sequence;
+    std::optional<int> from{}, to{};  // the block to be copied
+  };
+  Fork fork(int sequence) {
+    const Sequence original = at(sequence);
+    const auto full = static_cast<std::size_t>(original.length / block_tokens);
+    const bool tail = original.length % block_tokens != 0;
+    Fork made{-1};
+    if (tail) made.from = original.blocks[full], made.to = take();
+    made.sequence = add();
+    share(made.sequence, std::span(original.blocks).first(full));
+    if (made.to) at(made.sequence).blocks.push_back(*made.to);
+    at(made.sequence).length = original.length;
+    return made;
+  }
+
  private:
   struct Sequence {
     bool alive = false;
@@ -12531,9 +12613,49 @@ class BlockTable {
     return sequences_[static_cast<std::size_t>(sequence)];
   }
 
+  int take() {
+    if (free_.empty())
+      throw Error("the cache is full: all " + std::to_string(blocks_) + " blocks of " + std::to_string(block_tokens) + " tokens are in use");
+    const int block = free_.back();
+    free_.pop_back();
+    hold(block);
+    return block;
+  }
+  void hold(int block) {
+    int& count = holders_[static_cast<std::size_t>(block)];
+    if (count == 1 && kept_[static_cast<std::size_t>(block)]) --idle_;
+    ++count;
+  }
+  void release(int block) {
+    int& count = holders_[static_cast<std::size_t>(block)];
+    if (--count == 0) free_.push_back(block);
+    else if (count == 1 && kept_[static_cast<std::size_t>(block)]) ++idle_;
+  }
+
   int blocks_;
+  int idle_ = 0;
   std::vector<int> free_;
+  std::vector<int> holders_;  // [blocks]
+  std::vector<bool> kept_;    // [blocks]: whether a prefix cache is among the holders
   std::vector<Sequence> sequences_;
+};
+
+}  // namespace diecast
+
+// ---- diecast/sample/candidate.hpp
+// One of the likeliest next tokens. Where a sampler says how many it needs, a backend may give these instead of all logits.
+
+namespace diecast {
+
+struct Candidate {
+  int id;
+  float logit;
+};
+
+// How many of the likeliest suffice, and how many ids may be chosen from: logits behind the tokenizer's last id are never sampled.
+struct Best {
+  int count = 0;  // 0: all logits are needed
+  int ids = 0;
 };
 
 }  // namespace diecast
@@ -12550,6 +12672,7 @@ struct Row {
   int position;  // in its sequence, from 0
   int sequence;  // a handle of the context's block table
   bool logits;   // whether this row's next-token logits are asked for
+  Best best{};   // whether the likeliest of them are enough; all rows of a pass that ask must say so, else all get all
 };
 
 // Refuses what no backend could run, before any work: ids outside the vocabulary, positions that do not continue their sequence
@@ -12563,6 +12686,8 @@ inline void check_rows(const Spec& spec, const BlockTable& table, std::span<cons
     const int expected = table.length(row.sequence) + added[row.sequence]++;
     if (row.position != expected)
       throw Error("sequence " + std::to_string(row.sequence) + " continues at position " + std::to_string(expected) + ", not " + std::to_string(row.position), Blame::program);
+    if (row.best.count < 0 || row.best.ids < 0 || row.best.ids > spec.vocab)
+      throw Error("the best " + std::to_string(row.best.count) + " of " + std::to_string(row.best.ids) + " ids are asked for, there are " + std::to_string(spec.vocab), Blame::program);
     if (row.position >= spec.context)
       throw Error("position " + std::to_string(row.position) + " lies beyond the context of " + std::to_string(spec.context) + " tokens");
   }
@@ -12587,6 +12712,11 @@ class Trace;
 struct Logits {
   std::span<const float> values;  // [asked, vocab]; valid until the context's next forward
   int vocab;
+  // [asked] or empty: instead of all logits the best of each row, and all that equal the last of them, in ascending order of their ids. What is no
+  // number is among them.
+  std::span<const std::vector<Candidate>> best{};
+  int computed = 0;  // of the rows of a screened head: those whose logits had to be computed, of all that asked
+
   std::span<const float> row(int i) const {
     return values.subspan(static_cast<std::size_t>(i) * static_cast<std::size_t>(vocab), static_cast<std::size_t>(vocab));
   }
@@ -12599,6 +12729,29 @@ class Context {
   // K and V of every row are appended to the cache. Refuses (before any work) ids outside the vocabulary, wrong positions and a full cache.
   virtual Logits forward(std::span<const Row> rows, Trace* trace = nullptr) = 0;
   virtual BlockTable& table() = 0;
+
+  // K and V of one block, all layers, as bytes: to copy a block and to keep a sequence in a file. A backend need not be able to.
+  virtual std::size_t block_bytes() const { return 0; }  // 0: it is not
+  virtual void read_block(int block, std::span<std::byte> to) const { no_bytes(block, to.size()); }
+  virtual void write_block(int block, std::span<const std::byte> from) { no_bytes(block, from.size()); }
+  // What the bytes depend on beside the model: backend, type of the cache, precision. Equal layouts understand each other's bytes.
+  virtual std::string block_layout() const { return {}; }
+
+  // Another sequence with the same tokens. It costs the copy of one block at most.
+  int fork(int sequence) {
+    const BlockTable::Fork made = table().fork(sequence);
+    if (made.from) {
+      std::vector<std::byte> bytes(block_bytes());
+      read_block(*made.from, bytes);
+      write_block(*made.to, bytes);
+    }
+    return made.sequence;
+  }
+
+ private:
+  [[noreturn]] static void no_bytes(int block, std::size_t bytes) {
+    throw Error("this backend cannot move the " + std::to_string(bytes) + " bytes of block " + std::to_string(block), Blame::program);
+  }
 };
 
 class Backend {
@@ -12864,6 +13017,29 @@ inline int resolve_max_tokens(std::optional<int> user, const GenerationDefaults&
 
 namespace diecast {
 
+// 0, 1, ... count - 1, as a range. (clang 14 cannot compile this library's std::views::iota.)
+struct AllIds {
+  struct Iterator {
+    using iterator_category = std::input_iterator_tag;
+    using value_type = int;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const int*;
+    using reference = int;
+    int id;
+    int operator*() const { return id; }
+    Iterator& operator++() {
+      ++id;
+      return *this;
+    }
+    Iterator operator++(int) { return {id++}; }
+    bool operator==(const Iterator&) const = default;
+  };
+  int count;
+  Iterator begin() const { return {0}; }
+  Iterator end() const { return {count}; }
+  std::size_t size() const { return static_cast<std::size_t>(count); }
+};
+
 struct ByRank {
   std::span<const float> logits;
   bool operator()(int a, int b) const {
@@ -12872,26 +13048,30 @@ struct ByRank {
   }
 };
 
-// The ids of the k first in rank, in no order; fewer where fewer are above -inf. No NaN may be among the logits.
+// Of these ascending ids the k first in rank, in no order; fewer where fewer are above -inf. No NaN may be among their logits.
 // One pass: a bar that rises with the kth best so far lets only few ids through.
-inline void first_in_rank(std::span<const float> logits, std::size_t k, std::vector<int>& ids) {
-  ids.clear();
+template <class Ids>
+void first_in_rank(std::span<const float> logits, const Ids& ids, std::size_t k, std::vector<int>& first) {
+  first.clear();
   if (k == 0) return;
   const ByRank rank{logits};
-  const std::size_t room = k < logits.size() / 2 ? std::max<std::size_t>(2 * k, 64) : logits.size() + 1;
+  const std::size_t room = k < ids.size() / 2 ? (std::max<std::size_t>)(2 * k, 64) : ids.size() + 1;
   float bar = -std::numeric_limits<float>::infinity();
   const auto cut = [&] {
-    const auto last = ids.begin() + static_cast<std::ptrdiff_t>(k) - 1;
-    std::nth_element(ids.begin(), last, ids.end(), rank);
+    const auto last = first.begin() + static_cast<std::ptrdiff_t>(k) - 1;
+    std::nth_element(first.begin(), last, first.end(), rank);
     bar = logits[static_cast<std::size_t>(*last)];
-    ids.resize(k);
+    first.resize(k);
   };
-  for (std::size_t id = 0; id < logits.size(); ++id) {
-    if (!(logits[id] > bar)) continue;  // an equal one that comes later ranks behind
-    ids.push_back(static_cast<int>(id));
-    if (ids.size() == room) cut();
+  for (const int id : ids) {
+    if (!(logits[static_cast<std::size_t>(id)] > bar)) continue;  // an equal one that comes later ranks behind
+    first.push_back(id);
+    if (first.size() == room) cut();
   }
-  if (ids.size() > k) cut();
+  if (first.size() > k) cut();
+}
+inline void first_in_rank(std::span<const float> logits, std::size_t k, std::vector<int>& first) {
+  first_in_rank(logits, AllIds{static_cast<int>(logits.size())}, k, first);
 }
 
 }  // namespace diecast
@@ -13100,6 +13280,7 @@ class History {
     for (const int id : ids) in_answer_.try_emplace(id, 0);
   }
   void answer(int id) { ++in_answer_[id]; }
+  std::size_t size() const { return in_answer_.size(); }  // different ids that occurred
 
   // Changes the logits of the ids that occurred, in the design's order: repetition, presence, frequency.
   void apply(const SamplingOptions& options, std::span<float> logits) const {
@@ -13146,58 +13327,102 @@ class Sampler {
     if (options.penalises()) history_.prompt(prompt);
   }
 
+  // What of the next logits suffices. With top-k (greedy is top-1) the k best do; ids that occurred may lose their places to penalties, so that as many
+  // more are needed. A penalty that raises logits, and cuts without top-k, need all. later: how many tokens may be sampled before those that are asked for.
+  Best needs(int later = 0) const {
+    const int k = options_.greedy() ? 1 : options_.top_k;
+    const bool raises = options_.repetition_penalty < 1 || options_.presence_penalty < 0 || options_.frequency_penalty < 0;
+    const std::size_t count = static_cast<std::size_t>((std::max)(k, 0)) + (options_.penalises() ? history_.size() + static_cast<std::size_t>(later) : 0);
+    if (k < 1 || raises || count > most_candidates) return {};
+    return {static_cast<int>(count), vocabulary_};
+  }
+
   // The next token of the answer, given the model's logits [vocab]. NaN or infinity among them blames the model file: its user can get a whole one.
   int sample(std::span<const float> logits) {
     auto row = logits.first((std::min)(logits.size(), static_cast<std::size_t>(vocabulary_)));
-    int best = likeliest(row);
+    const AllIds all{static_cast<int>(row.size())};
+    int best = likeliest(row, all);
     if (options_.penalises()) {
       penalised_.assign(row.begin(), row.end());
       history_.apply(options_, penalised_);
       row = penalised_;
-      best = likeliest(row);
+      best = likeliest(row, all);
     }
-    const int id = options_.greedy() || options_.top_k == 1 ? best : drawn(row, best);
-    if (options_.penalises()) history_.answer(id);
-    ++step_;
-    return id;
+    return choose(row, all, best);
+  }
+  // The same token, given the candidates that needs() asked for, in ascending order of their ids.
+  int sample(std::span<const Candidate> candidates) {
+    sparse_.resize(static_cast<std::size_t>(vocabulary_), nothing);
+    given_.clear();
+    for (const Candidate& candidate : candidates) {
+      if (candidate.id < 0 || candidate.id >= vocabulary_) continue;
+      sparse_[static_cast<std::size_t>(candidate.id)] = candidate.logit;
+      given_.push_back(candidate.id);
+    }
+    const Cleared cleared{sparse_, given_};
+    int best = likeliest(sparse_, given_);
+    if (options_.penalises()) {
+      history_.apply(options_, sparse_);
+      best = likeliest(sparse_, given_);
+    }
+    return choose(sparse_, given_, best);
   }
 
   std::uint32_t step() const { return step_; }  // tokens sampled so far
   std::uint64_t seed() const { return seed_; }  // the request's, or the one that was made up
 
  private:
-  // The id of the largest logit, the lowest of equals. One pass also finds what is no number.
-  int likeliest(std::span<const float> row) const {
+  static constexpr std::size_t most_candidates = 256;
+  static constexpr float nothing = -std::numeric_limits<float>::infinity();
+
+  // Makes a row of candidates empty again.
+  struct Cleared {
+    std::vector<float>& row;
+    const std::vector<int>& ids;
+    ~Cleared() {
+      for (const int id : ids) row[static_cast<std::size_t>(id)] = nothing;
+    }
+  };
+
+  // Of ascending ids the one with the largest logit, the lowest of equals. One pass also finds what is no number.
+  template <class Ids>
+  int likeliest(std::span<const float> row, const Ids& ids) const {
     constexpr float infinity = std::numeric_limits<float>::infinity();
-    float max = -infinity;
-    int best = -1;
-    bool numbers = true;
-    for (std::size_t id = 0; id < row.size(); ++id) {
-      numbers = numbers && row[id] < infinity;  // NaN fails
-      if (row[id] > max) {
-        max = row[id];
-        best = static_cast<int>(id);
+    float most = -infinity;
+    int best = -1, wrong = -1;
+    for (const int id : ids) {
+      const float logit = row[static_cast<std::size_t>(id)];
+      if (!(logit < infinity) && wrong < 0) wrong = id;  // NaN, too
+      if (logit > most) {
+        most = logit;
+        best = id;
       }
     }
-    if (!numbers) {
-      const auto wrong = std::find_if_not(row.begin(), row.end(), [](float z) { return z < infinity; });
-      throw Error("the logits of step " + std::to_string(step_) + " hold " + (*wrong == infinity ? "infinity" : "NaN") + " at id " +
-                  std::to_string(wrong - row.begin()) + ": the weights in the model file are damaged");
-    }
+    if (wrong >= 0)
+      throw Error("the logits of step " + std::to_string(step_) + " hold " + (row[static_cast<std::size_t>(wrong)] == infinity ? "infinity" : "NaN") + " at id " + std::to_string(wrong) +
+                  ": the weights in the model file are damaged");
     if (best < 0) throw Error("the logits of step " + std::to_string(step_) + " leave no token that can be drawn: the weights in the model file are damaged");
     return best;
   }
 
-  int drawn(std::span<const float> row, int best) {
-    const double max = row[static_cast<std::size_t>(best)];
-    const Relative tempered{row, max, options_.temperature};
-    const Relative filtered{row, max, options_.order == FilterOrder::temperature_first ? options_.temperature : 1};
-    if (options_.top_k > 0 && static_cast<std::size_t>(options_.top_k) < row.size()) {
-      first_in_rank(row, static_cast<std::size_t>(options_.top_k), kept_);
+  template <class Ids>
+  int choose(std::span<const float> row, const Ids& ids, int best) {
+    const int id = options_.greedy() || options_.top_k == 1 ? best : drawn(row, ids, best);
+    if (options_.penalises()) history_.answer(id);
+    ++step_;
+    return id;
+  }
+
+  template <class Ids>
+  int drawn(std::span<const float> row, const Ids& ids, int best) {
+    const double most = row[static_cast<std::size_t>(best)];
+    const Relative tempered{row, most, options_.temperature};
+    const Relative filtered{row, most, options_.order == FilterOrder::temperature_first ? options_.temperature : 1};
+    if (options_.top_k > 0 && static_cast<std::size_t>(options_.top_k) < ids.size()) {
+      first_in_rank(row, ids, static_cast<std::size_t>(options_.top_k), kept_);
     } else {
-      kept_.resize(row.size());
-      std::iota(kept_.begin(), kept_.end(), 0);
-      std::erase_if(kept_, [&](int id) { return row[static_cast<std::size_t>(id)] == -std::numeric_limits<float>::infinity(); });
+      kept_.assign(ids.begin(), ids.end());
+      std::erase_if(kept_, [&](int id) { return row[static_cast<std::size_t>(id)] == nothing; });
     }
     keep_top_p(kept_, filtered, options_.top_p);
     keep_min_p(kept_, filtered, options_.min_p);
@@ -13211,7 +13436,8 @@ class Sampler {
   std::uint64_t seed_ = 0;
   History history_;
   std::vector<float> penalised_;
-  std::vector<int> kept_;
+  std::vector<float> sparse_;  // the candidates' logits among nothing
+  std::vector<int> given_, kept_;
 };
 
 }  // namespace diecast
@@ -13227,6 +13453,7 @@ enum class FinishReason {
   stop,       // an end-of-sequence token or a stop string
   length,     // max_tokens or the context
   cancelled,  // the caller went away
+  deadline,   // the caller's time is over
 };
 
 constexpr std::string_view name(FinishReason reason) {
@@ -13234,6 +13461,7 @@ constexpr std::string_view name(FinishReason reason) {
     case FinishReason::stop: return "stop";
     case FinishReason::length: return "length";
     case FinishReason::cancelled: return "cancelled";
+    case FinishReason::deadline: return "deadline";
   }
   return "?";
 }
@@ -13423,7 +13651,7 @@ inline Timing time_to_first_token(const Trace& trace) {
 namespace diecast {
 
 struct Request {
-  std::variant<PromptText, std::vector<int>> prompt;  // text is tokenized and gets its one BOS; ids are taken as they are
+  std::variant<PromptText, std::vector<int>> prompt{};  // text is tokenized and gets its one BOS; ids are taken as they are
   SamplingOptions sampling{};
   int max_tokens = 256;
   std::vector<std::string> stop{};
@@ -13443,6 +13671,7 @@ struct Piece {
   int id;
   std::string_view text;  // what has become visible: often the token's text, empty while a character or a stop string is incomplete
   const TokenLogprobs* logprobs;  // null where none were asked for
+  std::uint32_t choice = 0;       // of the answer that it belongs to
 };
 
 struct Answer {
@@ -13453,6 +13682,875 @@ struct Answer {
   Usage usage;
   std::vector<TokenLogprobs> logprobs;  // one for each id, where they were asked for
   Timing timing;
+  std::uint32_t choice = 0;  // the request's
+};
+
+}  // namespace diecast
+
+// ---- diecast/generate/generation.hpp
+// One answer while it grows: logits come in, a token with the text that it makes visible goes out, until something ends it. Sampler, stop
+// strings, streaming decoder, log-probabilities and stages have their one place here; a session and a scheduler differ in who runs the model.
+
+namespace diecast {
+
+// What answers of one engine have in common.
+struct Speech {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::vector<int> eos;  // every id that ends an answer, of all sources
+  int vocabulary;        // ids that may be sampled: the tokenizer's, as far as the model has them
+
+  Speech(std::shared_ptr<const Tokenizer> of, std::vector<int> ends, int model_vocabulary)
+      : tokenizer(std::move(of)), eos(std::move(ends)), vocabulary((std::min)(tokenizer->size(), model_vocabulary)) {
+    if (tokenizer->eos) eos.push_back(*tokenizer->eos);
+  }
+};
+
+// Refuses what could not be answered whatever the prompt.
+inline void check(const Request& request) {
+  if (request.max_tokens < 1) throw Error("max_tokens is " + std::to_string(request.max_tokens) + " but must be at least 1");
+  if (request.logprobs && *request.logprobs < 0) throw Error("logprobs is " + std::to_string(*request.logprobs) + " but cannot be negative");
+}
+
+// A prompt that is as long as the context or longer; a shorter one would have been answered.
+class PromptTooLong : public Error {
+ public:
+  PromptTooLong(std::size_t tokens, int context)
+      : Error("the prompt has " + std::to_string(tokens) + " tokens, the context holds " + std::to_string(context)), tokens_(tokens) {}
+  std::size_t tokens() const noexcept { return tokens_; }
+
+ private:
+  std::size_t tokens_;
+};
+
+// Step 2. Refuses a prompt without tokens, and one that is longer than the context.
+inline std::vector<int> prompt_ids(const Request& request, const Tokenizer& tokenizer, int context_tokens, Trace& stages) {
+  std::vector<int> ids;
+  if (const auto* given = std::get_if<std::vector<int>>(&request.prompt)) {
+    ids = *given;
+  } else {
+    stages.stage("tokenize");
+    ids = tokenizer.encode(std::get<PromptText>(request.prompt));
+    put_bos(tokenizer, ids);
+  }
+  if (ids.empty()) throw Error("the prompt has no tokens");
+  if (ids.size() > static_cast<std::size_t>(context_tokens)) throw PromptTooLong(ids.size(), context_tokens);
+  return ids;
+}
+
+class Generation {
+ public:
+  // room: tokens that prompt and answer may have together. `speech` must live as long.
+  Generation(const Speech& speech, const Request& request, std::vector<int> prompt, int context_tokens)
+      : speech_(&speech), stops_(request.stop), sampler_(request.sampling, speech.vocabulary, prompt, request.choice), decoder_(*speech.tokenizer),
+        logprobs_(request.logprobs), room_((std::min)(request.max_tokens, context_tokens - static_cast<int>(prompt.size()))) {
+    answer_.choice = request.choice;
+    answer_.usage.prompt_tokens = static_cast<int>(prompt.size());
+    answer_.prompt_ids = std::move(prompt);
+    ended_ = room_ == 0;
+  }
+
+  // What of the next logits suffices, or of those after so many tokens more: with log-probabilities all of them are needed.
+  Best needs(int later = 0) const { return logprobs_ ? Best{} : sampler_.needs(later); }
+
+  // The next token, from this row of the model's logits. The piece is valid until the next call. The first one ends the stage that runs:
+  // `sample` begins, then `send`. `inner` gets an inner span for each further choice.
+  Piece next(const Logits& logits, std::size_t row, Trace& stages, Trace* inner = nullptr) {
+    const int index = static_cast<int>(answer_.ids.size());
+    if (index == 0) stages.stage("sample");
+    const int id = choose(logits, row, index == 0 ? nullptr : inner);
+    if (index == 0) stages.stage("send");
+    const bool ends = std::find(speech_->eos.begin(), speech_->eos.end(), id) != speech_->eos.end();
+    const bool full = index + 1 == room_;
+    text_ = ends ? std::string() : stops_.push(decoder_.next(id));
+    if ((ends || full) && !stops_.stopped()) text_ += stops_.push(decoder_.finish());
+    if (ends || full) text_ += stops_.finish();
+    if (ends || stops_.stopped()) answer_.finish_reason = FinishReason::stop;
+    ended_ = ends || full || stops_.stopped();
+    answer_.text += text_;
+    return {index, id, text_, logprobs_ ? &answer_.logprobs.back() : nullptr, answer_.choice};
+  }
+
+  // The last piece is with the caller. `send` is over with the first text that somebody has seen; then each further token is a `decode`.
+  void delivered(Trace& stages, bool streamed) {
+    last_token_ = stages.now();
+    if (answer_.ids.size() == 1) first_token_ = last_token_;
+    seen_ = seen_ || (streamed && !text_.empty());
+    if (seen_ && !ended_) stages.stage("decode", static_cast<int>(answer_.ids.size()));
+  }
+
+  bool ended() const { return ended_; }
+  int room() const { return room_; }  // tokens that the answer may have
+  const Answer& answer() const { return answer_; }
+  void cached(int tokens) { answer_.usage.cached_tokens = tokens; }
+
+  // Ends the last stage and gives the answer away. `reason`: why it ends before its time.
+  Answer finish(Trace& stages, std::optional<FinishReason> reason = {}) {
+    if (reason) answer_.finish_reason = *reason;
+    answer_.usage.completion_tokens = static_cast<int>(answer_.ids.size());
+    stages.end_stage();
+    answer_.timing = time_to_first_token(stages);
+    if (answer_.ids.size() > 1) answer_.timing.decode_per_token_ns = static_cast<double>(last_token_ - first_token_) / static_cast<double>(answer_.ids.size() - 1);
+    return std::move(answer_);
+  }
+
+ private:
+  int choose(const Logits& logits, std::size_t row, Trace* inner) {
+    const Trace::Scope scope(inner, "sample");
+    const int id = logits.best.empty() ? sampler_.sample(logits.row(static_cast<int>(row))) : sampler_.sample(logits.best[row]);
+    answer_.ids.push_back(id);
+    if (logprobs_) answer_.logprobs.push_back(token_logprobs(logits.row(static_cast<int>(row)), speech_->vocabulary, id, *logprobs_));
+    return id;
+  }
+
+  const Speech* speech_;
+  StopStrings stops_;
+  Sampler sampler_;
+  StreamDecoder decoder_;
+  std::optional<int> logprobs_;
+  int room_;
+  Answer answer_;
+  std::string text_;  // of the last piece
+  bool ended_ = false, seen_ = false;  // seen: the time to the first token is over
+  std::int64_t first_token_ = 0, last_token_ = 0;
+};
+
+}  // namespace diecast
+
+// ---- diecast/generate/scheduling.hpp
+// What is asked of a scheduler and what comes back: limits, a request with its events, refusals, and the numbers to watch.
+
+namespace diecast {
+
+struct SchedulerOptions {
+  int cache_tokens = 8192;        // positions that all sequences hold together: the memory
+  std::optional<int> context{};   // tokens of one prompt and its answer together; absent: all that the model and the cache can hold
+  int running = 32;               // sequences that run at once
+  int step_tokens = 256;          // rows of one step: every running answer's next token first, prompts with what is left
+  int waiting = 256;              // requests that wait; more are refused
+  std::optional<std::int64_t> tokens_in_flight{};  // prompts and the most that may be answered, of all accepted requests; more are refused
+  bool prefix_cache = true;       // prompts that begin alike share the K and V of their whole blocks
+};
+
+// Called on the thread that steps, never two at once, never under a lock: they may submit and cancel, but whatever they wait for, all answers
+// wait for. What one throws fails its own request only. Each choice of a request ends with exactly one call of `finished` or `failed`.
+struct RequestEvents {
+  std::function<void(const Timing&)> first{};   // the stages up to the choice of the first token, just before its piece
+  std::function<void(const Piece&)> piece{};    // valid during the call; without it the answer counts as not streamed
+  std::function<void(Answer&&, const Trace&)> finished{};
+  std::function<void(const Error&, std::uint32_t choice)> failed{};
+};
+
+struct ScheduledRequest {
+  Request request;
+  RequestEvents events{};
+  int choices = 1;  // answers to this prompt: they share its prefill. They are numbered from request.choice on
+  std::optional<Trace::clock::time_point> deadline{};  // then the answer ends, however far it is, with finish reason `deadline`
+  std::string salt{};     // only requests of equal salt share cached prefixes
+  Trace trace{};          // begins with the request's arrival, perhaps with a stage `template`; goes on with [tokenize,] queue, prefill, sample, send, decode
+  bool inner_spans = false;  // also what the backend does in its steps, the company's part included
+};
+
+// Known from submit on; cancels.
+using Ticket = std::uint64_t;
+
+// A request that is refused for what else goes on, not for what it asks: it may come again.
+class Refused : public Error {
+ public:
+  enum class Reason { queue_full, tokens_in_flight, closed };
+  Refused(Reason reason, const std::string& sentence) : Error(sentence, Blame::program), reason_(reason) {}
+  Reason reason() const noexcept { return reason_; }
+
+ private:
+  Reason reason_;
+};
+
+// As of the last step; what was accepted since then counts as waiting.
+struct SchedulerStats {
+  int waiting = 0, running = 0;        // sequences
+  std::int64_t tokens_in_flight = 0;   // prompt tokens and the most that may be answered, of both
+  int rows = 0, sequences = 0;         // of the last step: its batch
+  int blocks = 0, blocks_free = 0, blocks_cached = 0;  // cached: held by nobody but the prefix cache, given up when they are needed
+  std::uint64_t steps = 0, refused = 0, finished = 0, cancelled = 0, late = 0, failed = 0, preempted = 0;  // since the beginning
+  std::uint64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;                               // of answers that began
+};
+
+}  // namespace diecast
+
+// ---- diecast/generate/prefix_cache.hpp
+// Beginnings that were computed before: a tree whose nodes are full blocks of the KV cache. A child is found by its sixteen tokens, compared one by
+// one: there is no hash that could be equal for others. Requests of another salt begin at another root. A node holds its block beside the
+// sequences that use it; when the cache is full the leaf goes that was used longest ago. Source: Zheng et al. 2024, RadixAttention.
+
+#include <list>
+
+namespace diecast {
+
+class PrefixCache {
+  struct Node;
+
+ public:
+  // How far a sequence's blocks are in the tree. The sequence must hold them as long as its place is used.
+  struct Place {
+    std::string salt{};
+    Node* node = nullptr;
+    int blocks = 0;
+  };
+
+  explicit PrefixCache(BlockTable& table) : table_(&table) {}
+  PrefixCache(const PrefixCache&) = delete;
+  PrefixCache& operator=(const PrefixCache&) = delete;
+  ~PrefixCache() { clear(); }
+
+  int blocks() const { return static_cast<int>(by_use_.size()); }
+
+  // An empty sequence takes the longest known beginning of the ids, of whole blocks and without the last id, whose logits are needed.
+  Place join(int sequence, const std::string& salt, std::span<const int> ids) {
+    Place place{salt};
+    advance(place, sequence, ids);
+    return place;
+  }
+  // The same in the middle, for a sequence whose blocks are all full and known: perhaps others have gone on from there meanwhile.
+  void advance(Place& place, int sequence, std::span<const int> ids) {
+    if (table_->length(sequence) != place.blocks * BlockTable::block_tokens) return;
+    std::vector<int> blocks;
+    const auto root = roots_.find(place.salt);
+    Children* children = place.node ? &place.node->children : root == roots_.end() ? nullptr : &root->second;
+    for (; children && (static_cast<std::size_t>(place.blocks) + 1) * size < ids.size(); ++place.blocks) {
+      const auto found = children->find(tokens_of(ids, static_cast<std::size_t>(place.blocks)));
+      if (found == children->end()) break;
+      place.node = found->second.get();
+      blocks.push_back(place.node->block);
+      children = &place.node->children;
+    }
+    if (blocks.empty()) return;
+    table_->share(sequence, blocks);
+    touch(place.node);
+  }
+
+  // The sequence's full blocks, which hold these ids, become known. Where another has computed the same, that block takes the own one's place.
+  void extend(Place& place, int sequence, std::span<const int> ids) {
+    const int full = table_->length(sequence) / BlockTable::block_tokens;
+    if (place.blocks >= full) return;
+    for (; place.blocks < full; ++place.blocks) {
+      const auto index = static_cast<std::size_t>(place.blocks);
+      const auto root = place.node ? roots_.end() : roots_.try_emplace(place.salt).first;
+      Children& children = place.node ? place.node->children : root->second;
+      const auto [child, is_new] = children.try_emplace(tokens_of(ids, index));
+      if (is_new) {
+        const int block = table_->blocks_of(sequence)[index];
+        child->second = std::make_unique<Node>(Node{place.node, place.node ? nullptr : &root->first, &child->first, block, {}, {}});
+        by_use_.push_front(child->second.get());
+        child->second->use = by_use_.begin();
+        table_->keep(block);
+      } else {
+        table_->replace(sequence, place.blocks, child->second->block);
+      }
+      place.node = child->second.get();
+    }
+    touch(place.node);
+  }
+
+  // Gives one block up that no sequence holds; whether there was one.
+  bool evict() {
+    if (table_->idle_blocks() == 0) return false;
+    for (auto use = by_use_.rbegin(); use != by_use_.rend(); ++use)
+      if ((*use)->children.empty() && table_->holders((*use)->block) == 1) {
+        forget(*use);
+        return true;
+      }
+    return false;
+  }
+
+  void clear() {
+    while (!by_use_.empty()) forget(by_use_.back());
+  }
+
+ private:
+  static constexpr std::size_t size = BlockTable::block_tokens;
+  using Tokens = std::array<int, size>;
+  using Children = std::map<Tokens, std::unique_ptr<Node>>;
+  struct Node {
+    Node* parent;
+    const std::string* salt;  // of a child of a root
+    const Tokens* tokens;
+    int block;
+    Children children;
+    std::list<Node*>::iterator use;
+  };
+
+  static Tokens tokens_of(std::span<const int> ids, std::size_t block) {
+    Tokens tokens;
+    std::copy_n(ids.begin() + static_cast<std::ptrdiff_t>(block * size), size, tokens.begin());
+    return tokens;
+  }
+
+  // A parent was always used later than its children: the last in the list is a leaf.
+  void touch(Node* node) {
+    for (; node; node = node->parent) by_use_.splice(by_use_.begin(), by_use_, node->use);
+  }
+
+  void forget(Node* node) {
+    table_->drop(node->block);
+    by_use_.erase(node->use);
+    if (node->parent) {
+      node->parent->children.erase(node->parent->children.find(*node->tokens));
+    } else {
+      const auto root = roots_.find(*node->salt);
+      root->second.erase(root->second.find(*node->tokens));
+      if (root->second.empty()) roots_.erase(root);
+    }
+  }
+
+  BlockTable* table_;
+  std::map<std::string, Children> roots_;  // by salt
+  std::list<Node*> by_use_;                // the latest first
+};
+
+}  // namespace diecast
+
+// ---- diecast/generate/sequences.hpp
+// What a scheduler knows of each answer that it was asked for, and the order among them.
+
+namespace diecast::detail {
+
+// What the choices of a request share.
+struct Group {
+  RequestEvents events;
+  std::string salt;
+  bool reading = false;  // one of them computes the prompt for all
+};
+
+struct Sequence {
+  std::shared_ptr<Group> group;
+  Generation generation;
+  Trace trace;
+  std::optional<Trace::clock::time_point> deadline;
+  bool inner_spans;
+  std::vector<int> ids;  // prompt and answer: what belongs into the cache, in order
+  Ticket ticket = 0;
+  int handle = -1;              // in the block table, while it runs
+  PrefixCache::Place place{};
+  bool sent_back = false;  // it ran once and was computed in part: what the cache knows of it is no hit
+  bool reads = false;      // the prompt, for its group
+  bool over = false;
+
+  const RequestEvents& events() const { return group->events; }
+  std::uint32_t choice() const { return generation.answer().choice; }
+  std::int64_t tokens() const { return generation.answer().usage.prompt_tokens + generation.room(); }  // that it may have in the end
+  bool answers() const { return !generation.answer().ids.empty(); }
+  bool waits_for_another() const { return group->reading && !answers(); }
+  Trace* inner() { return inner_spans ? &trace : nullptr; }
+  bool older_than(const Sequence& other) const { return std::pair(ticket, choice()) < std::pair(other.ticket, other.choice()); }
+};
+using Sequences = std::vector<std::unique_ptr<Sequence>>;  // the oldest first
+
+inline void put_in_order(Sequences& among, std::unique_ptr<Sequence> s) {
+  const auto place = std::find_if(among.begin(), among.end(), [&](const auto& other) { return s->older_than(*other); });
+  among.insert(place, std::move(s));
+}
+
+// Of a step: these ids of a sequence.
+struct Part {
+  Sequence* sequence;
+  int first, count;
+  bool asks() const { return static_cast<std::size_t>(first + count) == sequence->ids.size(); }
+};
+
+}  // namespace diecast::detail
+
+// ---- diecast/generate/stepper.hpp
+// The steps of a scheduler: who computes what in the next pass, and what becomes of its logits. Belongs to one thread.
+
+#include <atomic>
+#include <exception>
+
+namespace diecast::detail {
+
+class Stepper {
+ public:
+  using Cancelled = std::function<std::vector<Ticket>()>;
+
+  // cancelled: asked before and after each pass for the requests that nobody wants any more.
+  Stepper(std::unique_ptr<Context> context, const SchedulerOptions& options, Cancelled cancelled)
+      : options_(options), cancelled_(std::move(cancelled)), context_(std::move(context)) {
+    if (options.prefix_cache) prefixes_.emplace(context_->table());
+  }
+
+  // In the order in which they came.
+  void join(Sequences arrived) {
+    for (auto& s : arrived) {
+      if (s->generation.ended()) end(*s);  // the prompt fills the context
+      else waiting_.push_back(std::move(s));
+    }
+  }
+
+  // Whether anything is left to do.
+  bool step() {
+    drop_cancelled();
+    drop_late();
+    forget_over();
+    plan();
+    waiting_now_ = static_cast<int>(waiting_.size());
+    forward();
+    forget_over();
+    waiting_now_ = static_cast<int>(waiting_.size());
+    return !waiting_.empty() || !running_.empty();
+  }
+
+  void end_all(FinishReason reason) {
+    end_where([](const Sequence&) { return true; }, reason);
+    forget_over();
+    waiting_now_ = 0;
+  }
+
+  SchedulerStats stats() {
+    SchedulerStats stats = counted_;
+    stats.running = static_cast<int>(running_.size());
+    stats.sequences = static_cast<int>(parts_.size());
+    stats.rows = static_cast<int>(rows_.size());
+    stats.blocks = table().blocks();
+    stats.blocks_free = table().free_blocks();
+    stats.blocks_cached = table().idle_blocks();
+    return stats;
+  }
+
+  // Read from any thread.
+  int waiting() const { return waiting_now_; }
+  std::int64_t tokens_in_flight() const { return tokens_in_flight_; }
+  // From any thread: sequences with so many tokens will join.
+  void expect(std::int64_t tokens) { tokens_in_flight_ += tokens; }
+
+ private:
+  BlockTable& table() { return context_->table(); }
+  int pending(const Sequence& s) { return static_cast<int>(s.ids.size()) - table().length(s.handle); }
+
+  template <class Condition>
+  void end_where(const Condition& condition, FinishReason reason) {
+    for (auto* all : {&running_, &waiting_})
+      for (const auto& s : *all)
+        if (!s->over && condition(*s)) end(*s, reason);
+  }
+  void drop_cancelled() {
+    const std::vector<Ticket> cancelled = cancelled_();
+    if (cancelled.empty()) return;
+    end_where([&](const Sequence& s) { return std::find(cancelled.begin(), cancelled.end(), s.ticket) != cancelled.end(); }, FinishReason::cancelled);
+  }
+  void drop_late() {
+    const auto now = Trace::clock::now();
+    end_where([&](const Sequence& s) { return s.deadline && *s.deadline <= now; }, FinishReason::deadline);
+  }
+  void forget_over() {
+    for (auto* all : {&running_, &waiting_}) std::erase_if(*all, [](const auto& s) { return s->over; });
+  }
+
+  // What this step computes.
+  void plan() {
+    parts_.clear();
+    int left = options_.step_tokens;
+    const auto add = [&](Sequence& s) {
+      const int first = table().length(s.handle);
+      int count = (std::min)(pending(s), left);
+      // A chunk ends with a block where that costs less than half of it: what others compute meanwhile can be taken over there.
+      const int whole = (first + count) / BlockTable::block_tokens * BlockTable::block_tokens - first;
+      if (count < pending(s) && 2 * whole >= count) count = whole;
+      if (count > 0) parts_.push_back({&s, first, count});
+      left -= count;
+    };
+    for (const auto& s : running_)
+      if (pending(*s) == 1) add(*s);
+    for (const auto& s : running_) {
+      if (pending(*s) == 1) continue;
+      take_known(*s);
+      add(*s);
+    }
+    make_room();
+    while (left > 0) {
+      Sequence* const joined = admit();
+      if (!joined) break;
+      add(*joined);
+    }
+    make_room();  // admission has seen to it that the prefix cache has enough to give
+  }
+
+  int blocks_planned() {
+    int blocks = 0;
+    for (const Part& part : parts_) blocks += table().blocks_needed(part.sequence->handle, part.count);
+    return blocks;
+  }
+  bool evict() { return prefixes_ && prefixes_->evict(); }
+  // The prefix cache gives up what nobody uses; then the youngest sequences go back to the queue, until the others have room.
+  void make_room() {
+    while (blocks_planned() > table().free_blocks()) {
+      if (evict()) continue;
+      auto youngest = std::move(running_.back());
+      running_.pop_back();
+      std::erase_if(parts_, [&](const Part& part) { return part.sequence == youngest.get(); });
+      release(*youngest);
+      youngest->sent_back = true;
+      ++counted_.preempted;
+      if (!youngest->answers()) youngest->trace.stage("queue");
+      put_in_order(waiting_, std::move(youngest));
+    }
+  }
+
+  // The oldest that waits joins, if the cache can take its prompt and a block more for each that runs: else they would throw it out again soon.
+  Sequence* admit() {
+    const auto first = std::find_if(waiting_.begin(), waiting_.end(), [](const auto& s) { return !s->waits_for_another(); });
+    if (first == waiting_.end() || static_cast<int>(running_.size()) >= options_.running) return nullptr;
+    Sequence& s = **first;
+    join(s);
+    const int blocks = table().blocks_needed(s.handle, pending(s)) + static_cast<int>(running_.size());
+    if (blocks + blocks_planned() > table().free_blocks() + table().idle_blocks()) {
+      release(s);
+      return nullptr;
+    }
+    begin(s);
+    put_in_order(running_, std::move(*first));
+    waiting_.erase(first);
+    return &s;
+  }
+  void join(Sequence& s) {
+    s.handle = table().add();
+    if (prefixes_) s.place = prefixes_->join(s.handle, s.group->salt, s.ids);
+  }
+  void begin(Sequence& s) {
+    if (s.answers()) return;  // it goes on where it was
+    s.group->reading = s.reads = true;
+    for (const auto& other : waiting_)
+      if (other->group == s.group && !other->answers()) other->trace.stage("prefill");
+    if (s.sent_back) return;
+    counted_.prompt_tokens += s.ids.size();
+    count_known(s, table().length(s.handle));
+  }
+  // Of a prompt that is being read: what others have computed since it joined.
+  void take_known(Sequence& s) {
+    if (!prefixes_) return;
+    const int before = table().length(s.handle);
+    prefixes_->advance(s.place, s.handle, s.ids);
+    if (!s.sent_back) count_known(s, table().length(s.handle) - before);
+  }
+  void count_known(Sequence& s, int tokens) {
+    s.generation.cached(s.generation.answer().usage.cached_tokens + tokens);
+    counted_.cached_tokens += static_cast<std::uint64_t>(tokens);
+  }
+  void release(Sequence& s) {
+    if (s.handle >= 0) table().remove(s.handle);
+    s.handle = -1;
+    s.place = {};
+    if (std::exchange(s.reads, false)) s.group->reading = false;
+  }
+
+  // Runs the plan. Where the backend throws, each part is tried alone, so that only those end whose fault it is.
+  void forward() {
+    if (parts_.empty()) return;
+    ++counted_.steps;
+    std::optional<Error> error;
+    if (const auto logits = tried(parts_, error)) return give(parts_, *logits, true);
+    for (const Part& part : parts_) {
+      if (part.sequence->over) continue;
+      const std::span one(&part, 1);
+      if (const auto logits = parts_.size() > 1 ? tried(one, error) : std::nullopt) give(one, *logits, false);  // forks could take the room that is planned for others
+      else fail(*part.sequence, *error);
+    }
+  }
+  std::optional<Logits> tried(std::span<const Part> parts, std::optional<Error>& error) {
+    rows_.clear();
+    Trace* inner = nullptr;
+    for (const Part& part : parts) {
+      const Sequence& s = *part.sequence;
+      for (int i = 0; i < part.count; ++i) rows_.push_back({s.ids[static_cast<std::size_t>(part.first + i)], part.first + i, s.handle, false});
+      rows_.back().logits = part.asks();
+      rows_.back().best = s.generation.needs();
+      if (!inner) inner = part.sequence->inner();
+    }
+    try {
+      return context_->forward(rows_, inner);
+    } catch (...) {
+      error = current_error();
+      for (const Part& part : parts) table().truncate(part.sequence->handle, part.first);
+      return {};
+    }
+  }
+  void give(std::span<const Part> parts, const Logits& logits, bool forks_allowed) {
+    drop_cancelled();
+    std::size_t row = 0;
+    for (const Part& part : parts) {
+      Sequence& s = *part.sequence;
+      const bool over = s.over;
+      if (!over && prefixes_) prefixes_->extend(s.place, s.handle, s.ids);
+      if (!part.asks()) continue;
+      const std::size_t of = row++;
+      if (over) continue;
+      const std::vector<Sequence*> forks = s.reads ? forked(s, forks_allowed) : std::vector<Sequence*>();
+      choose(s, logits, of);
+      for (Sequence* fork : forks) choose(*fork, logits, of);  // they need the same of the logits: nothing but the choice is theirs
+    }
+  }
+  // The other choices of a request whose prompt was just read, as far as there is room; the rest joins from the queue.
+  std::vector<Sequence*> forked(Sequence& original, bool allowed) {
+    original.reads = original.group->reading = false;
+    std::vector<Sequence*> forks;
+    for (auto& s : waiting_) {
+      if (s->over || s->group != original.group || s->answers()) continue;
+      const bool room = allowed && static_cast<int>(running_.size()) < options_.running && context_->block_bytes() > 0 && (table().free_blocks() > 0 || evict());
+      if (!room) {
+        s->trace.stage("queue");
+        continue;
+      }
+      s->handle = context_->fork(original.handle);
+      s->place = original.place;
+      s->generation.cached(original.generation.answer().usage.cached_tokens);  // each choice says what the request's prompt cost
+      forks.push_back(s.get());
+      put_in_order(running_, std::move(s));
+    }
+    std::erase(waiting_, nullptr);
+    return forks;
+  }
+  void choose(Sequence& s, const Logits& logits, std::size_t row) {
+    try {
+      const Piece piece = s.generation.next(logits, row, s.trace, s.inner());
+      s.ids.push_back(piece.id);
+      ++counted_.completion_tokens;
+      if (piece.index == 0 && s.events().first) s.events().first(time_to_first_token(s.trace));
+      if (s.events().piece) s.events().piece(piece);
+      s.generation.delivered(s.trace, static_cast<bool>(s.events().piece));
+      if (s.generation.ended()) end(s);
+    } catch (...) {
+      fail(s, current_error());
+    }
+  }
+
+  static Error current_error() {
+    try {
+      throw;
+    } catch (const Error& error) {
+      return error;
+    } catch (const std::exception& error) {
+      return Error(error.what(), Blame::program);
+    } catch (...) {
+      return Error("something was thrown that is no exception", Blame::program);
+    }
+  }
+
+  void leave(Sequence& s) {
+    release(s);
+    s.over = true;
+    tokens_in_flight_ -= s.tokens();
+  }
+  void end(Sequence& s, std::optional<FinishReason> reason = {}) {
+    leave(s);
+    ++(reason == FinishReason::cancelled ? counted_.cancelled : reason == FinishReason::deadline ? counted_.late : counted_.finished);
+    Answer answer = s.generation.finish(s.trace, reason);
+    try {
+      if (s.events().finished) s.events().finished(std::move(answer), s.trace);
+    } catch (...) {  // nobody is left to tell
+    }
+  }
+  void fail(Sequence& s, const Error& error) {
+    leave(s);
+    ++counted_.failed;
+    s.trace.end_stage();
+    try {
+      if (s.events().failed) s.events().failed(error, s.choice());
+    } catch (...) {  // as above
+    }
+  }
+
+  SchedulerOptions options_;
+  Cancelled cancelled_;
+  std::unique_ptr<Context> context_;
+  std::optional<PrefixCache> prefixes_;
+  Sequences waiting_, running_;
+  std::vector<Part> parts_;
+  std::vector<Row> rows_;
+  SchedulerStats counted_;
+  std::atomic<int> waiting_now_ = 0;
+  std::atomic<std::int64_t> tokens_in_flight_ = 0;
+};
+
+}  // namespace diecast::detail
+
+// ---- diecast/generate/scheduler.hpp
+// Step 7 for many at once: requests join and leave between steps. One step is one pass of the backend over the next token of every running answer
+// and over chunks of prompts. Whoever submits may do so from any thread; one thread steps (continuous batching: Yu et al. 2022, Orca).
+//
+// Order: first come, first served. Every running answer gets its token in each step; prompts share what is left of `step_tokens`, the oldest
+// first. Memory: a request is admitted when the cache can take its prompt; answers take a block when they need one. When none is left, the prefix
+// cache gives up what was used longest ago; then the youngest sequence goes back to the queue, to be computed again: on the reference and the CPU
+// path it goes on with the same bits. The oldest sequence always goes on, so everybody's turn comes.
+// The choices of one request are read once: they fork when the prompt is in the cache, and from then on are sequences like all others.
+
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+
+namespace diecast {
+
+class Scheduler {
+ public:
+  // eos: every id that ends an answer, of all sources; the tokenizer's own joins them.
+  Scheduler(std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer, std::vector<int> eos, SchedulerOptions options = {})
+      : backend_(std::move(backend)), speech_(std::move(tokenizer), std::move(eos), backend_->spec().vocab), options_(options) {
+    const int most = (std::min)(backend_->spec().context, options.cache_tokens);
+    context_tokens_ = options.context.value_or(most);
+    if (context_tokens_ < 1 || context_tokens_ > most)
+      throw Error("a context of " + std::to_string(context_tokens_) + " tokens was asked, model and cache hold 1 to " + std::to_string(most));
+    if (options.running < 1 || options.step_tokens < options.running)
+      throw Error("a step of " + std::to_string(options.step_tokens) + " tokens cannot serve " + std::to_string(options.running) +
+                  " sequences: at least 1 runs, and each takes a token");
+    if (options.waiting < 1)
+      throw Error("a queue of " + std::to_string(options.waiting) + " requests is impossible: one at least must be able to wait for its step");
+    stepper_.emplace(backend_->open(options.cache_tokens), options, [this] { return cancelled(); });
+    publish();
+  }
+
+  // From any thread. Tokenizes on the caller's. Throws an Error where the request is impossible, and Refused where it comes at a bad time.
+  Ticket submit(ScheduledRequest request) {
+    check(request.request);
+    if (request.choices < 1 || request.choices > options_.waiting)
+      throw Error(std::to_string(request.choices) + " choices were asked, 1 to " + std::to_string(options_.waiting) + " are possible");
+    {
+      const std::lock_guard lock(mutex_);  // before the work of reading the prompt
+      refuse_if_full(request.choices, 0);
+    }
+    detail::Sequences made = sequences_of(std::move(request));
+    std::int64_t tokens = 0;
+    for (const auto& sequence : made) tokens += sequence->tokens();
+    Ticket ticket;
+    {
+      const std::lock_guard lock(mutex_);
+      refuse_if_full(static_cast<int>(made.size()), tokens);
+      ticket = ++last_ticket_;
+      stepper_->expect(tokens);
+      for (auto& sequence : made) {
+        sequence->ticket = ticket;
+        arrived_.push_back(std::move(sequence));
+      }
+    }
+    wake_.notify_one();
+    return ticket;
+  }
+
+  // From any thread. The request's answers end as `cancelled` with what they have, in the next step at the latest; one that is over stays as it is.
+  void cancel(Ticket ticket) {
+    {
+      const std::lock_guard lock(mutex_);
+      cancelled_.push_back(ticket);
+    }
+    wake_.notify_one();
+  }
+
+  // From any thread.
+  SchedulerStats stats() const {
+    const std::lock_guard lock(mutex_);
+    SchedulerStats now = stats_;
+    now.waiting = waiting();
+    now.tokens_in_flight = stepper_->tokens_in_flight();
+    now.refused = refused_;
+    return now;
+  }
+
+  // From any thread: what is new is refused from now on, what was accepted is answered; then run() returns.
+  void close() {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    wake_.notify_one();
+  }
+
+  // One step: whoever joins or leaves, one pass of the backend, what it gives. Whether anything is left to do.
+  bool step() {
+    stepper_->join(arrivals());
+    const bool more = stepper_->step();
+    return publish() || more;
+  }
+
+  // Steps until stop is requested (what is not finished ends as cancelled) or until it is closed and everything is answered.
+  // Sleeps when there is nothing to do.
+  void run(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      if (step()) continue;
+      std::unique_lock lock(mutex_);
+      if (closed_ && arrived_.empty()) return;
+      wake_.wait(lock, stop, [this] { return !arrived_.empty() || closed_; });
+    }
+    stepper_->join(arrivals());
+    stepper_->end_all(FinishReason::cancelled);
+    publish();
+  }
+
+  int context_tokens() const { return context_tokens_; }
+
+ private:
+  int waiting() const { return stepper_->waiting() + static_cast<int>(arrived_.size()); }
+
+  void refuse_if_full(int choices, std::int64_t tokens) {
+    const auto refuse = [this](Refused::Reason reason, const std::string& sentence) {
+      ++refused_;
+      throw Refused(reason, sentence);
+    };
+    if (closed_) refuse(Refused::Reason::closed, "no further requests are taken");
+    if (waiting() + choices > options_.waiting)
+      refuse(Refused::Reason::queue_full, std::to_string(waiting()) + " requests wait already, and " + std::to_string(options_.waiting) + " may");
+    const std::int64_t in_flight = stepper_->tokens_in_flight();
+    if (options_.tokens_in_flight && in_flight > 0 && in_flight + tokens > *options_.tokens_in_flight)
+      refuse(Refused::Reason::tokens_in_flight, std::to_string(tokens) + " more tokens were asked for, " + std::to_string(in_flight) + " of " +
+                                                    std::to_string(*options_.tokens_in_flight) + " are in flight");
+  }
+
+  detail::Sequences sequences_of(ScheduledRequest&& asked) const {
+    const std::vector<int> prompt = prompt_ids(asked.request, *speech_.tokenizer, context_tokens_, asked.trace);
+    for (const int id : prompt)
+      if (id < 0 || id >= backend_->spec().vocab)
+        throw Error("token id " + std::to_string(id) + " is outside the vocabulary of " + std::to_string(backend_->spec().vocab));
+    const auto group = std::make_shared<detail::Group>(detail::Group{std::move(asked.events), std::move(asked.salt)});
+    asked.trace.stage("queue");
+    detail::Sequences made;
+    for (int i = 0; i < asked.choices; ++i, ++asked.request.choice) {
+      Generation generation(speech_, asked.request, prompt, context_tokens_);
+      made.push_back(std::make_unique<detail::Sequence>(detail::Sequence{group, std::move(generation), asked.trace, asked.deadline, asked.inner_spans, prompt}));
+    }
+    return made;
+  }
+
+  // ---- the thread that steps
+
+  detail::Sequences arrivals() {
+    const std::lock_guard lock(mutex_);
+    joined_ = last_ticket_;
+    return std::exchange(arrived_, {});
+  }
+  // Of those that have joined; whoever has not is cancelled when he has.
+  std::vector<Ticket> cancelled() {
+    const std::lock_guard lock(mutex_);
+    const auto later = std::partition(cancelled_.begin(), cancelled_.end(), [this](Ticket ticket) { return ticket > joined_; });
+    const std::vector<Ticket> now(later, cancelled_.end());
+    cancelled_.erase(later, cancelled_.end());
+    return now;
+  }
+  // Whether somebody has come meanwhile.
+  bool publish() {
+    const std::lock_guard lock(mutex_);
+    stats_ = stepper_->stats();
+    return !arrived_.empty();
+  }
+
+  std::shared_ptr<const Backend> backend_;
+  Speech speech_;
+  SchedulerOptions options_;
+  int context_tokens_ = 0;
+
+  mutable std::mutex mutex_;  // guards what follows, but for the stepper
+  std::condition_variable_any wake_;
+  detail::Sequences arrived_;
+  std::vector<Ticket> cancelled_;
+  bool closed_ = false;
+  Ticket last_ticket_ = 0, joined_ = 0;
+  std::uint64_t refused_ = 0;
+  SchedulerStats stats_;
+
+  std::optional<detail::Stepper> stepper_;
 };
 
 }  // namespace diecast
@@ -13481,12 +14579,276 @@ inline std::vector<int> draft_from(std::span<const int> history, int most) {
 
 }  // namespace diecast
 
+// ---- diecast/files/binary.hpp
+// Plain data to bytes and back: numbers, enums, strings, lists, optionals, variants, and structs that Boost.Hana can look into, member by member.
+// Numbers are little-endian, lengths are 32 bits. The reader believes no length that the bytes behind it cannot bear out.
+
+namespace diecast {
+
+static_assert(std::endian::native == std::endian::little, "files are written as this machine keeps its numbers");
+
+class BinaryWriter {
+ public:
+  const std::string& bytes() const { return bytes_; }
+
+  template <class T>
+  void put(const T& value) {
+    if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+      bytes_.append(reinterpret_cast<const char*>(&value), sizeof(T));
+    } else {
+      put_members(value);
+    }
+  }
+  void put(const std::string& text) {
+    length(text.size());
+    bytes_ += text;
+  }
+  template <class T>
+  void put(const std::vector<T>& list) {
+    length(list.size());
+    for (const T& one : list) put(one);
+  }
+  template <class T>
+  void put(const std::optional<T>& value) {
+    put(value.has_value());
+    if (value) put(*value);
+  }
+  template <class... T>
+  void put(const std::variant<T...>& value) {
+    put(static_cast<std::uint8_t>(value.index()));
+    std::visit([this](const auto& one) { this->put(one); }, value);
+  }
+
+ private:
+  template <class T>
+  void put_members(const T& value) {
+    boost::hana::for_each(boost::hana::accessors<T>(), [&](auto accessor) { put(boost::hana::second(accessor)(value)); });
+  }
+  void length(std::size_t count) {
+    if (count > (std::numeric_limits<std::uint32_t>::max)()) throw Error(std::to_string(count) + " entries are more than a list in a file may have");
+    put(static_cast<std::uint32_t>(count));
+  }
+
+  std::string bytes_;
+};
+
+class BinaryReader {
+ public:
+  BinaryReader(std::span<const std::byte> bytes, std::string where) : bytes_(bytes), where_(std::move(where)) {}
+
+  template <class T>
+  T get() {
+    T value{};
+    read(value);
+    return value;
+  }
+  std::size_t left() const { return bytes_.size() - at_; }
+  [[noreturn]] void fail(const std::string& what) const { throw Error(where_ + ": " + what); }
+
+ private:
+  template <class T>
+  void read(T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      std::uint8_t byte{};
+      read(byte);
+      if (byte > 1) fail("a yes or no is " + std::to_string(byte));
+      value = byte == 1;
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+      take(&value, sizeof(T));
+    } else {
+      boost::hana::for_each(boost::hana::accessors<T>(), [&](auto accessor) { read_member(value, accessor); });
+    }
+  }
+  template <class T, class Accessor>
+  void read_member(T& value, Accessor accessor) {
+    using Member = std::remove_cvref_t<decltype(boost::hana::second(accessor)(value))>;
+    read(const_cast<Member&>(boost::hana::second(accessor)(value)));
+  }
+  void read(std::string& text) {
+    const std::size_t count = length(1);
+    text.assign(reinterpret_cast<const char*>(bytes_.data() + at_), count);
+    at_ += count;
+  }
+  template <class T>
+  void read(std::vector<T>& list) {
+    list.resize(length(1));
+    for (T& one : list) read(one);
+  }
+  template <class T>
+  void read(std::optional<T>& value) {
+    if (get<bool>()) read(value.emplace());
+    else value.reset();
+  }
+  template <class... T>
+  void read(std::variant<T...>& value) {
+    const auto index = get<std::uint8_t>();
+    if (index >= sizeof...(T)) fail("there is no alternative " + std::to_string(index) + " of " + std::to_string(sizeof...(T)));
+    std::size_t at = 0;
+    (void)((at++ == index ? (read(value.template emplace<T>()), true) : false) || ...);
+  }
+
+  std::size_t length(std::size_t least) {  // each entry has at least so many bytes
+    const auto count = get<std::uint32_t>();
+    if (count > left() / least) fail("a list of " + std::to_string(count) + " entries is announced, " + std::to_string(left()) + " bytes are left");
+    return count;
+  }
+  void take(void* to, std::size_t count) {
+    if (count > left()) fail(std::to_string(count) + " bytes are missing at its end, " + std::to_string(left()) + " are left");
+    std::memcpy(to, bytes_.data() + at_, count);
+    at_ += count;
+  }
+
+  std::span<const std::byte> bytes_;
+  std::string where_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace diecast
+
+// ---- diecast/generate/sequence_file.hpp
+// A sequence in a file: its token ids and the K and V of its full blocks, byte for byte as the cache holds them. What lies in a block that is not
+// full is computed again when it is loaded: that is less than a block, and no file holds what somebody else once left there. It is bound to the
+// engine's identity and to the layout of the cache; any other is refused with both names.
+//
+//   "diecast sequence 1\n"  identity, layout (length and text)  bytes of a block (64 bits)  ids (count, 32 bits each)  blocks  checksum (64 bits)
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+namespace diecast {
+
+namespace detail {
+
+inline constexpr std::string_view sequence_magic = "diecast sequence 1\n";
+
+// Against damage, not against malice (Fowler, Noll, Vo: FNV-1a), eight bytes at a time.
+class Checksum {
+ public:
+  void add(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      std::uint64_t word = 0;
+      const std::size_t size = (std::min)(bytes.size(), sizeof word);
+      std::memcpy(&word, bytes.data(), size);
+      sum_ = (sum_ ^ word) * 0x100000001B3U;
+      sum_ ^= sum_ >> 29;
+      bytes = bytes.subspan(size);
+    }
+  }
+  std::uint64_t sum() const { return sum_; }
+
+ private:
+  std::uint64_t sum_ = 0xCBF29CE484222325U;
+};
+
+// A file that appears under its name when it is whole.
+class WholeFile {
+ public:
+  explicit WholeFile(std::string path) : path_(std::move(path)), part_(path_ + ".part"), out_(part_, std::ios::binary | std::ios::trunc) {
+    if (!out_) throw Error(part_ + " cannot be written");
+  }
+  WholeFile(const WholeFile&) = delete;
+  WholeFile& operator=(const WholeFile&) = delete;
+  ~WholeFile() {
+    if (!done_) std::remove(part_.c_str());
+  }
+  void write(std::span<const std::byte> bytes) { out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size())); }
+  void done() {
+    out_.close();
+    std::error_code error;
+    if (out_) std::filesystem::rename(part_, path_, error);
+    if (!out_ || error) throw Error(path_ + " cannot be written" + (error ? ": " + error.message() : std::string()));
+    done_ = true;
+  }
+
+ private:
+  std::string path_, part_;
+  std::ofstream out_;
+  bool done_ = false;
+};
+
+}  // namespace detail
+
+// ids: those of the sequence's positions, from the first on; further positions are not saved.
+inline void save_sequence(const std::string& path, std::string_view identity, const Context& context, const BlockTable& table, int sequence, const std::vector<int>& ids) {
+  if (context.block_bytes() == 0) throw Error("this backend cannot save a sequence");
+  if (ids.size() > static_cast<std::size_t>(table.length(sequence)))
+    throw Error(std::to_string(ids.size()) + " ids are to be saved of a sequence of " + std::to_string(table.length(sequence)), Blame::program);
+  BinaryWriter header;
+  header.put(std::string(identity));
+  header.put(context.block_layout());
+  header.put(static_cast<std::uint64_t>(context.block_bytes()));
+  header.put(ids);
+
+  detail::WholeFile file(path);
+  detail::Checksum checksum;
+  const auto put = [&](std::span<const std::byte> bytes) {
+    checksum.add(bytes);
+    file.write(bytes);
+  };
+  put(std::as_bytes(std::span(detail::sequence_magic)));
+  put(std::as_bytes(std::span(header.bytes())));
+  std::vector<std::byte> block(context.block_bytes());
+  for (std::size_t i = 0; i < ids.size() / BlockTable::block_tokens; ++i) {
+    context.read_block(table.blocks_of(sequence)[i], block);
+    put(block);
+  }
+  const std::uint64_t sum = checksum.sum();
+  file.write(std::as_bytes(std::span(&sum, 1)));
+  file.done();
+}
+
+// Into an empty sequence; returns its ids. When it throws, the sequence may hold a part of them.
+inline std::vector<int> load_sequence(const std::string& path, std::string_view identity, const Spec& spec, Context& context, int sequence, int most_tokens) {
+  const auto mapping = Mapping::open(path);
+  const std::span<const std::byte> all = mapping->bytes();
+  const std::string_view magic = detail::sequence_magic;
+  std::uint64_t sum = 0;
+  if (all.size() < magic.size() + sizeof sum || std::memcmp(all.data(), magic.data(), magic.size()) != 0) throw Error(path + " holds no saved sequence");
+  const auto body = all.first(all.size() - sizeof sum);
+  BinaryReader reader(body.subspan(magic.size()), path);
+
+  const auto of = reader.get<std::string>(), layout = reader.get<std::string>();
+  if (of != identity) reader.fail("the sequence was saved by the engine " + in_quotes(of) + ", this one is " + in_quotes(identity));
+  if (layout != context.block_layout()) reader.fail("the sequence was saved with the cache " + in_quotes(layout) + ", this one has " + in_quotes(context.block_layout()));
+  const auto block_bytes = reader.get<std::uint64_t>();
+  if (block_bytes != context.block_bytes() || block_bytes == 0)
+    reader.fail("the sequence has " + std::to_string(block_bytes) + " bytes a block, this cache " + std::to_string(context.block_bytes()));
+  const auto ids = reader.get<std::vector<int>>();
+  if (ids.size() > static_cast<std::size_t>(most_tokens))
+    reader.fail("the sequence has " + std::to_string(ids.size()) + " tokens, the context holds " + std::to_string(most_tokens));
+  const auto outside = std::find_if(ids.begin(), ids.end(), [&](int id) { return id < 0 || id >= spec.vocab; });
+  if (outside != ids.end()) reader.fail("token id " + std::to_string(*outside) + " is outside the vocabulary of " + std::to_string(spec.vocab));
+  const std::size_t blocks = ids.size() / BlockTable::block_tokens;
+  if (reader.left() != blocks * block_bytes)
+    reader.fail(std::to_string(blocks) + " blocks of " + std::to_string(block_bytes) + " bytes are announced, " + std::to_string(reader.left()) + " bytes are left");
+  detail::Checksum checksum;
+  // The same pieces as they were written, for the last word of each may be short.
+  const std::size_t blocks_at = body.size() - reader.left();
+  checksum.add(body.first(magic.size()));
+  checksum.add(body.first(blocks_at).subspan(magic.size()));
+  for (std::size_t i = 0; i < blocks; ++i) checksum.add(body.subspan(blocks_at + i * block_bytes, block_bytes));
+  std::memcpy(&sum, all.data() + body.size(), sizeof sum);
+  if (checksum.sum() != sum) reader.fail("the bytes are not those that were written: the checksum differs");
+
+  BlockTable& table = context.table();
+  for (std::size_t i = 0; i < blocks; ++i) {
+    for (int place = 0; place < BlockTable::block_tokens; ++place) table.append(sequence);
+    context.write_block(table.blocks_of(sequence)[i], body.subspan(blocks_at + i * block_bytes, block_bytes));
+  }
+  std::vector<Row> rows;
+  for (auto at = static_cast<int>(blocks) * BlockTable::block_tokens; at < static_cast<int>(ids.size()); ++at)
+    rows.push_back({ids[static_cast<std::size_t>(at)], at, sequence, false});
+  if (!rows.empty()) context.forward(rows);
+  return ids;
+}
+
+}  // namespace diecast
+
 // ---- diecast/generate/session.hpp
 // Step 7 for one sequence: prefill in chunks, then a token at a time until something stops it. A session keeps the K and V of its last
 // turn, so that a conversation computes only what is new. It belongs to one thread; backend and tokenizer are shared.
 // Whatever throws (the backend, a callback) leaves the session usable: what the cache holds is known at every moment.
-
-#include <stop_token>
 
 namespace diecast {
 
@@ -13497,19 +14859,22 @@ struct SessionOptions {
 };
 
 class Session {
+  struct Turn;
+
  public:
+  class Stream;
   using OnPiece = std::function<void(const Piece&)>;
+  using Render = std::function<PromptText(std::span<const Message>)>;  // step 1
 
   // eos: every id that ends an answer, of all sources; the tokenizer's own joins them.
-  Session(std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer, std::vector<int> eos, SessionOptions options = {})
-      : backend_(std::move(backend)), tokenizer_(std::move(tokenizer)), eos_(std::move(eos)), chunk_(options.chunk), draft_(options.draft) {
+  Session(std::shared_ptr<const Backend> backend, std::shared_ptr<const Tokenizer> tokenizer, std::vector<int> eos, SessionOptions options = {}, Render render = {})
+      : backend_(std::move(backend)), speech_(std::move(tokenizer), std::move(eos), backend_->spec().vocab), chunk_(options.chunk), draft_(options.draft), render_(std::move(render)) {
     const int most = backend_->spec().context;
     context_tokens_ = options.context.value_or(most);
     if (context_tokens_ < 1 || context_tokens_ > most)
       throw Error("a context of " + std::to_string(context_tokens_) + " tokens was asked, this model holds 1 to " + std::to_string(most));
     if (chunk_ < 1) throw Error("prefill in chunks of " + std::to_string(chunk_) + " rows is impossible");
     if (draft_ < 0 || draft_ > most) throw Error("drafts of " + std::to_string(draft_) + " tokens are impossible: 0 to " + std::to_string(most) + " are");
-    if (tokenizer_->eos) eos_.push_back(*tokenizer_->eos);
     context_ = backend_->open(context_tokens_);
     sequence_ = context_->table().add();
   }
@@ -13518,24 +14883,24 @@ class Session {
   // The trace's stages go on with [tokenize,] prefill, sample, send, and one decode for each token after the first visible text.
   // `send` lasts until there is something to see: further tokens that it takes are inner spans of it. The last stage is ended on return.
   Answer generate(const Request& request, const OnPiece& on_piece = {}, std::stop_token cancel = {}, Trace* trace = nullptr) {
-    if (request.max_tokens < 1) throw Error("max_tokens is " + std::to_string(request.max_tokens) + " but must be at least 1");
-    if (request.logprobs && *request.logprobs < 0) throw Error("logprobs is " + std::to_string(*request.logprobs) + " but cannot be negative");
-    Trace own;  // stages are always timed; inner spans only where somebody looks
-    const Turn turn{request, on_piece, cancel, trace ? *trace : own, trace};
-    const StageEnd end{turn.stages};
+    Turn turn = begin(request, std::move(cancel), trace, static_cast<bool>(on_piece));
+    const StageEnd end{turn.stages()};
+    while (const Piece* piece = next(turn)) {
+      if (!on_piece) continue;
+      const Trace::Scope scope(piece->index == 0 ? nullptr : turn.trace, "send");  // the first one is a stage
+      on_piece(*piece);
+    }
+    return std::move(*turn.answer);
+  }
 
-    Answer answer;
-    answer.prompt_ids = prompt_ids(turn);
-    answer.usage.prompt_tokens = static_cast<int>(answer.prompt_ids.size());
-    if (answer.prompt_ids.empty()) throw Error("the prompt has no tokens");
-    if (answer.usage.prompt_tokens > context_tokens_)
-      throw Error("the prompt has " + std::to_string(answer.usage.prompt_tokens) + " tokens, the context holds " + std::to_string(context_tokens_));
-    const std::optional<double> per_token = run(turn, answer);
-    answer.usage.completion_tokens = static_cast<int>(answer.ids.size());
-    turn.stages.end_stage();
-    answer.timing = time_to_first_token(turn.stages);
-    answer.timing.decode_per_token_ns = per_token;
-    return answer;
+  // The same as a range of pieces, each computed when the loop comes to it: for (const Piece& piece : session.stream(request)) ...
+  // Leaving the loop ends the answer. The session stays where it is meanwhile, and the next answer of the session ends this one.
+  Stream stream(const Request& request, std::stop_token cancel = {}, Trace* trace = nullptr);
+  // From messages, by the model's own template; `options` is a request whose prompt is not looked at.
+  Stream generate(std::span<const Message> messages, Request options = {}, std::stop_token cancel = {}, Trace* trace = nullptr);
+  PromptText render(std::span<const Message> messages) const {
+    if (!render_) throw Error("this session knows no chat template: an engine's session does", Blame::program);
+    return render_(messages);
   }
 
   int context_tokens() const { return context_tokens_; }
@@ -13543,35 +14908,65 @@ class Session {
   const std::vector<int>& cached_ids() const { return cached_; }
   // Forgets the conversation.
   void reset() {
+    ++turns_;
     cached_.clear();
     context_->table().truncate(sequence_, 0);
   }
 
+  // What the cache holds, for another process to go on with (sequence_file.hpp). `identity` is the engine's: no other one may load it.
+  void save(const std::string& path, std::string_view identity) const { save_sequence(path, identity, *context_, context_->table(), sequence_, cached_); }
+  void load(const std::string& path, std::string_view identity) {
+    reset();
+    try {
+      cached_ = load_sequence(path, identity, backend_->spec(), *context_, sequence_, context_tokens_);
+    } catch (...) {
+      reset();
+      throw;
+    }
+  }
+
  private:
+  // An answer that is being written.
   struct Turn {
-    const Request& request;
-    const OnPiece& on_piece;
-    const std::stop_token& cancel;
-    Trace& stages;
-    Trace* inner;
+    Generation generation;
+    std::stop_token cancel;
+    Trace own;     // stages are always timed; inner spans only where somebody looks
+    Trace* trace;
+    bool streamed;
+    std::uint64_t number;
+    bool began = false;
+    Logits logits{{}, 0};
+    std::size_t row = 0;  // of the logits that choose the next token
+    std::optional<Piece> piece{};
+    std::optional<Answer> answer{};  // when it is over
+
+    Trace& stages() { return trace ? *trace : own; }
   };
   struct StageEnd {
     Trace& trace;
     ~StageEnd() { trace.end_stage(); }
   };
 
-  std::vector<int> prompt_ids(const Turn& turn) const {
-    if (const auto* ids = std::get_if<std::vector<int>>(&turn.request.prompt)) return *ids;
-    turn.stages.stage("tokenize");
-    std::vector<int> ids = tokenizer_->encode(std::get<PromptText>(turn.request.prompt));
-    put_bos(*tokenizer_, ids);
-    return ids;
+  Turn begin(const Request& request, std::stop_token cancel, Trace* trace, bool streamed, Trace own = Trace()) {
+    check(request);
+    Trace& stages = trace ? *trace : own;
+    try {
+      Generation generation(speech_, request, prompt_ids(request, *speech_.tokenizer, context_tokens_, stages), context_tokens_);
+      return {std::move(generation), std::move(cancel), std::move(own), trace, streamed, ++turns_};
+    } catch (...) {
+      stages.end_stage();
+      throw;
+    }
   }
 
-  // Fills the answer; returns the mean time of the tokens after the first, in nanoseconds. A template for <diecast/compiled.hpp>, as in
-  // chat/chat_template.hpp.
+  // The next token, or null when the answer is over. A template for <diecast/compiled.hpp>, as in chat/chat_template.hpp.
   template <class = void>
-  std::optional<double> run(const Turn& turn, Answer& answer);
+  const Piece* next(Turn& turn);
+
+  const Piece* finish(Turn& turn, std::optional<FinishReason> reason = {}) {
+    turn.answer = turn.generation.finish(turn.stages(), reason);
+    return nullptr;
+  }
 
   // Cuts the cache to what it has in common with these ids; the last one is always computed, for its logits are needed.
   // Rows that a failure left half done lie behind cached_ and go too.
@@ -13592,19 +14987,21 @@ class Session {
     }
   }
   // The logits after this id, and after each token drafted behind it; `left` more may be sampled. K and V of drafts that were not taken go first.
-  Logits decode(const Turn& turn, int id, const Answer& answer, int left) {
-    const Trace::Scope scope(turn.inner, "forward");
+  Logits decode(const Turn& turn, int id, int left) {
+    const Trace::Scope scope(turn.trace, "forward");
     context_->table().truncate(sequence_, static_cast<int>(cached_.size()));
     drafted_.clear();
     if (draft_ > 0) {
+      const Answer& answer = turn.generation.answer();
       std::vector<int> history = answer.prompt_ids;
       history.insert(history.end(), answer.ids.begin(), answer.ids.end());
       drafted_ = draft_from(history, (std::min)(draft_, left - 1));
     }
     rows_.clear();
-    rows_.push_back({id, static_cast<int>(cached_.size()), sequence_, true});
-    for (const int drafted : drafted_) rows_.push_back({drafted, static_cast<int>(cached_.size() + rows_.size()), sequence_, true});
-    const Logits logits = context_->forward(rows_, turn.inner);
+    const Best best = turn.generation.needs(static_cast<int>(drafted_.size()));
+    rows_.push_back({id, static_cast<int>(cached_.size()), sequence_, true, best});
+    for (const int drafted : drafted_) rows_.push_back({drafted, static_cast<int>(cached_.size() + rows_.size()), sequence_, true, best});
+    const Logits logits = context_->forward(rows_, turn.trace);
     cached_.push_back(id);
     return logits;
   }
@@ -13615,89 +15012,107 @@ class Session {
     rows_.clear();
     for (const int id : ids) rows_.push_back({id, static_cast<int>(cached_.size() + rows_.size()), sequence_, false});
     rows_.back().logits = asks;
-    const Logits logits = context_->forward(rows_, turn.inner);
+    rows_.back().best = turn.generation.needs();
+    const Logits logits = context_->forward(rows_, turn.trace);
     cached_.insert(cached_.end(), ids.begin(), ids.end());
     return logits;
   }
 
-  int choose(const Turn& turn, Sampler& sampler, std::span<const float> logits, Answer& answer) const {
-    const Trace::Scope scope(answer.ids.empty() ? nullptr : turn.inner, "sample");  // the first one is a stage
-    const int id = sampler.sample(logits);
-    answer.ids.push_back(id);
-    if (turn.request.logprobs) answer.logprobs.push_back(token_logprobs(logits, vocabulary(), id, *turn.request.logprobs));
-    return id;
-  }
-
-  void deliver(const Turn& turn, int index, int id, const std::string& text, Answer& answer) const {
-    answer.text += text;
-    if (!turn.on_piece) return;
-    const Trace::Scope scope(index == 0 ? nullptr : turn.inner, "send");
-    turn.on_piece({index, id, text, turn.request.logprobs ? &answer.logprobs.back() : nullptr});
-  }
-
-  int vocabulary() const { return (std::min)(tokenizer_->size(), backend_->spec().vocab); }
-
   std::shared_ptr<const Backend> backend_;
-  std::shared_ptr<const Tokenizer> tokenizer_;
-  std::vector<int> eos_;
+  Speech speech_;
   int chunk_, draft_;
+  Render render_;
   int context_tokens_ = 0;
   std::unique_ptr<Context> context_;
   int sequence_ = 0;
+  std::uint64_t turns_ = 0;
   std::vector<int> cached_;
   std::vector<Row> rows_;
   std::vector<int> drafted_;  // behind the last row that was not a draft
 };
 
 template <class>
-std::optional<double> Session::run(const Turn& turn, Answer& answer) {
-  StopStrings stops(turn.request.stop);
-  Sampler sampler(turn.request.sampling, vocabulary(), answer.prompt_ids, turn.request.choice);
-  StreamDecoder decoder(*tokenizer_);
-  const int room = (std::min)(turn.request.max_tokens, context_tokens_ - answer.usage.prompt_tokens);
-
-  turn.stages.stage("prefill");
-  answer.finish_reason = FinishReason::length;
-  if (room == 0) return {};
-  answer.usage.cached_tokens = keep_common(answer.prompt_ids);
-  const std::optional<Logits> of_prompt = prefill(turn, answer.prompt_ids);
-  bool cancelled = !of_prompt;
-  Logits logits = of_prompt.value_or(Logits{{}, 0});
-  drafted_.clear();
-  std::size_t row = 0;  // of the logits that choose the next token
-  std::int64_t first_token = 0, last_token = 0;
-  bool seen = false;  // whether the time to the first token is over
-
-  for (int index = 0; !cancelled; ++index) {
-    if (index == 0) turn.stages.stage("sample");
-    const int id = choose(turn, sampler, logits.row(static_cast<int>(row)), answer);
-    if (index == 0) turn.stages.stage("send");
-    const bool ends = std::find(eos_.begin(), eos_.end(), id) != eos_.end();
-    const bool full = index + 1 == room;
-    std::string text = ends ? std::string() : stops.push(decoder.next(id));
-    if ((ends || full) && !stops.stopped()) text += stops.push(decoder.finish());
-    if (ends || full) text += stops.finish();
-    if (ends || stops.stopped()) answer.finish_reason = FinishReason::stop;
-    deliver(turn, index, id, text, answer);
-
-    last_token = turn.stages.now();
-    if (index == 0) first_token = last_token;
-    if (ends || full || stops.stopped()) break;
-    seen = seen || (turn.on_piece && !text.empty());
-    if (seen) turn.stages.stage("decode", index + 1);
-    if (turn.cancel.stop_requested()) {
-      cancelled = true;
-    } else if (row < drafted_.size() && drafted_[row] == id) {  // its logits are there already
-      cached_.push_back(id);
-      ++row;
+const Piece* Session::next(Turn& turn) {
+  Generation& generation = turn.generation;
+  if (turn.answer) return nullptr;
+  if (turn.number != turns_) throw Error("another answer was begun in this session; this one is over", Blame::program);
+  if (!turn.began) {
+    turn.began = true;
+    turn.stages().stage("prefill");
+    if (generation.ended()) return finish(turn);
+    const std::vector<int>& prompt = generation.answer().prompt_ids;
+    generation.cached(keep_common(prompt));
+    const std::optional<Logits> of_prompt = prefill(turn, prompt);
+    if (!of_prompt) return finish(turn, FinishReason::cancelled);
+    turn.logits = *of_prompt;
+    drafted_.clear();
+  } else {
+    const Piece& last = *turn.piece;
+    generation.delivered(turn.stages(), turn.streamed);
+    if (generation.ended()) return finish(turn);
+    if (turn.cancel.stop_requested()) return finish(turn, FinishReason::cancelled);
+    if (turn.row < drafted_.size() && drafted_[turn.row] == last.id) {  // its logits are there already
+      cached_.push_back(last.id);
+      ++turn.row;
     } else {
-      logits = decode(turn, id, answer, room - index - 1);
-      row = 0;
+      turn.logits = decode(turn, last.id, generation.room() - last.index - 1);
+      turn.row = 0;
     }
   }
-  if (cancelled) answer.finish_reason = FinishReason::cancelled;
-  if (answer.ids.size() < 2) return {};
-  return static_cast<double>(last_token - first_token) / static_cast<double>(answer.ids.size() - 1);
+  turn.piece = generation.next(turn.logits, turn.row, turn.stages(), turn.trace);
+  return &*turn.piece;
+}
+
+// A range of pieces that are computed one by one. It may be walked through once.
+class Session::Stream {
+ public:
+  class iterator {
+   public:
+    using iterator_concept = std::input_iterator_tag;
+    using value_type = Piece;
+    using difference_type = std::ptrdiff_t;
+    iterator() = default;
+    explicit iterator(Stream* stream) : stream_(stream) { ++*this; }
+    const Piece& operator*() const { return *stream_->turn_.piece; }
+    const Piece* operator->() const { return &**this; }
+    iterator& operator++() {
+      over_ = stream_->session_->next(stream_->turn_) == nullptr;
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return over_; }
+
+   private:
+    Stream* stream_ = nullptr;
+    bool over_ = true;
+  };
+
+  iterator begin() { return iterator(this); }
+  std::default_sentinel_t end() const { return {}; }
+
+  int room() const { return turn_.generation.room(); }  // tokens that the answer may have
+  // Whole behind the last piece; asked for before, the answer ends here, as `cancelled`.
+  const Answer& answer() {
+    if (!turn_.answer) session_->finish(turn_, FinishReason::cancelled);
+    return *turn_.answer;
+  }
+
+ private:
+  friend class Session;
+  Stream(Session& session, Turn turn) : session_(&session), turn_(std::move(turn)) {}
+
+  Session* session_;
+  Turn turn_;
+};
+
+inline Session::Stream Session::stream(const Request& request, std::stop_token cancel, Trace* trace) {
+  return {*this, begin(request, std::move(cancel), trace, true)};
+}
+inline Session::Stream Session::generate(std::span<const Message> messages, Request options, std::stop_token cancel, Trace* trace) {
+  Trace own;
+  (trace ? *trace : own).stage("template");
+  options.prompt = render(messages);
+  return {*this, begin(options, std::move(cancel), trace, true, std::move(own))};
 }
 
 }  // namespace diecast
@@ -13716,6 +15131,10 @@ class Engine {
     if (!model_.chat_template) return;
     if (parsed && parsed->source == *model_.chat_template) template_.emplace(*parsed);
     else template_.emplace(*model_.chat_template);
+    // For what may outlive the engine. Made here, where the template language is compiled anyway, and not again wherever a session is opened.
+    render_ = [shared = *template_, bos = marker(tokenizer_->bos), eos = marker(tokenizer_->eos)](std::span<const Message> messages) {
+      return shared.render(messages, true, bos, eos);
+    };
   }
 
   const Model& model() const { return model_; }
@@ -13739,7 +15158,10 @@ class Engine {
   // How the model is sampled where the user says nothing.
   SamplingOptions sampling() const { return resolve({}, model_.generation); }
 
-  Session session(SessionOptions options = {}) const { return Session(backend_, tokenizer_, model_.generation.eos, options); }
+  Session session(SessionOptions options = {}) const { return Session(backend_, tokenizer_, model_.generation.eos, options, render_); }
+
+  // For many at once; the engine may go, what it shares stays.
+  Scheduler scheduler(SchedulerOptions options = {}) const { return Scheduler(backend_, tokenizer_, model_.generation.eos, options); }
 
   // One question, one answer.
   Answer answer(std::string_view user) const { return session().generate({.prompt = prompt(user), .sampling = sampling(), .max_tokens = resolve_max_tokens({}, model_.generation)}); }
@@ -13751,6 +15173,89 @@ class Engine {
   std::shared_ptr<const Backend> backend_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::optional<ChatTemplate> template_;
+  Session::Render render_;
+};
+
+}  // namespace diecast
+
+// ---- diecast/generate/conversation.hpp
+// A conversation as its user has it: say something, read the answer. The system prompt, the template, the messages so far, the model's own sampling
+// defaults and the stop strings are looked after here; the session computes only what is new in each turn.
+//   for (const Piece& piece : conversation.say("Hello")) std::cout << piece.text;
+
+namespace diecast {
+
+struct ConversationOptions {
+  std::optional<std::string> system{};
+  SamplingChoice sampling{};        // what it leaves open is the model's to say
+  std::optional<int> max_tokens{};  // of each answer
+  std::vector<std::string> stop{};
+  std::optional<int> logprobs{};
+  SessionOptions session{};
+};
+
+// Belongs to one thread and stays where it is; the engine may go.
+class Conversation {
+ public:
+  explicit Conversation(const Engine& engine, ConversationOptions options = {})
+      : session_(engine.session(options.session)), system_(std::move(options.system)),
+        request_{.prompt = {}, .sampling = resolve(options.sampling, engine.model().generation), .max_tokens = resolve_max_tokens(options.max_tokens, engine.model().generation),
+                 .stop = std::move(options.stop), .logprobs = options.logprobs} {
+    if (!engine.has_template()) throw Error(engine.model().name + " has no chat template: it is a base model, which continues plain text");
+    restart();
+  }
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+
+  // The user's turn; the answer comes as a range of pieces, computed one by one. A loop that is left ends the answer, which stays in the conversation
+  // as far as it went. Where there is no room for an answer it throws PromptTooLong, and the conversation is as it was before.
+  Session::Stream& say(std::string text, std::stop_token cancel = {}, Trace* trace = nullptr) {
+    settle();
+    messages_.push_back({"user", std::move(text)});
+    try {
+      current_.emplace(session_.generate(messages_, request_, std::move(cancel), trace));
+      if (current_->room() == 0) throw PromptTooLong(static_cast<std::size_t>(session_.context_tokens()), session_.context_tokens());  // it fits, its answer does not
+    } catch (...) {
+      current_.reset();
+      messages_.pop_back();
+      throw;
+    }
+    return *current_;
+  }
+  // The same, and the whole answer.
+  Answer ask(std::string text, std::stop_token cancel = {}, Trace* trace = nullptr) {
+    for ([[maybe_unused]] const Piece& piece : say(std::move(text), std::move(cancel), trace)) continue;
+    return current_->answer();
+  }
+
+  // What was said, the answer that is being read included: it ends here.
+  const std::vector<Message>& messages() {
+    settle();
+    return messages_;
+  }
+  // Goes on from these messages in place of its own.
+  void restart(std::vector<Message> messages) {
+    current_.reset();
+    messages_ = std::move(messages);
+  }
+  void restart() {
+    restart({});
+    if (system_) messages_.push_back({"system", *system_});
+  }
+  Session& session() { return session_; }
+
+ private:
+  void settle() {
+    if (!current_) return;
+    messages_.push_back({"assistant", current_->answer().text});
+    current_.reset();
+  }
+
+  Session session_;
+  std::optional<std::string> system_;
+  Request request_;
+  std::vector<Message> messages_;
+  std::optional<Session::Stream> current_;  // the answer that is being read
 };
 
 }  // namespace diecast

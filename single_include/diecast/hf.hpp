@@ -106,25 +106,6 @@ namespace diecast {
 
 using Json = nlohmann::json;
 
-// Text from a file as it may stand in a sentence: in quotes, control characters and quotes escaped, cut when long.
-inline std::string in_quotes(std::string_view text) {
-  constexpr std::size_t longest = 120;
-  constexpr char digits[] = "0123456789abcdef";
-  std::string out = "\"";
-  for (const char c : text.substr(0, longest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      out += "\\x";
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
-    } else {
-      if (c == '"' || c == '\\') out += '\\';
-      out += c;
-    }
-  }
-  return out + (text.size() > longest ? "\"..." : "\"");
-}
-
 // A value as it may stand in a sentence. Objects and arrays are only named: they can be as large as the file.
 inline std::string shown(const Json& value) {
   if (value.is_string()) return in_quotes(value.get_ref<const std::string&>());
@@ -1002,8 +983,6 @@ inline std::string hf_normalizer(const Json& value, const std::string& where) {
 // ---- diecast/files/hf_tokenizer.hpp
 // tokenizer.json and what stands beside it -> TokenizerTables. A byte-level BPE is read piece by piece; a tokenizer that
 // SentencePiece made is handed on as the bytes of tokenizer.model, for that library to read.
-
-#include <filesystem>
 
 namespace diecast {
 

@@ -13,9 +13,6 @@
 // Threads that share work in pieces which do not depend on their number: the same bits for any. They spin briefly for the next work,
 // then sleep, so an idle engine uses no CPU; and the caller never waits for a thread that has not begun: it does the pieces itself.
 
-#include <atomic>
-#include <exception>
-#include <mutex>
 #include <thread>
 
 namespace diecast::reference {
@@ -550,6 +547,16 @@ class ReferenceContext final : public Context {
     return head(rows, hidden);
   }
 
+  // Keys and values of a layer, layer after layer.
+  std::size_t block_bytes() const override { return 2 * static_cast<std::size_t>(spec().layers) * layer_bytes(); }
+  void read_block(int block, std::span<std::byte> to) const override {
+    for (int i = 0; i < 2 * spec().layers; ++i) std::memcpy(to.data() + static_cast<std::size_t>(i) * layer_bytes(), block_of(i, block), layer_bytes());
+  }
+  void write_block(int block, std::span<const std::byte> from) override {
+    for (int i = 0; i < 2 * spec().layers; ++i) std::memcpy(block_of(i, block), from.data() + static_cast<std::size_t>(i) * layer_bytes(), layer_bytes());
+  }
+  std::string block_layout() const override { return sizeof(Real) == sizeof(float) ? "reference, float" : "reference, double"; }
+
  private:
   const Spec& spec() const { return parameters_->spec; }
 
@@ -664,6 +671,13 @@ class ReferenceContext final : public Context {
   Real* place(const std::unique_ptr<Real[]>& cache, int layer, int sequence, int position) const {
     const std::size_t slot = table_.slot(sequence, position) + static_cast<std::size_t>(layer) * static_cast<std::size_t>(table_.capacity());
     return cache.get() + slot * static_cast<std::size_t>(kv_width_);
+  }
+
+  std::size_t layer_bytes() const { return static_cast<std::size_t>(BlockTable::block_tokens * kv_width_) * sizeof(Real); }
+  // A block's keys (i even) or values of layer i / 2.
+  Real* block_of(int i, int block) const {
+    const std::size_t slot = static_cast<std::size_t>(i / 2) * static_cast<std::size_t>(table_.capacity()) + static_cast<std::size_t>(block * BlockTable::block_tokens);
+    return (i % 2 == 0 ? keys_ : values_).get() + slot * static_cast<std::size_t>(kv_width_);
   }
 
   std::shared_ptr<const Parameters<Real>> parameters_;

@@ -9,7 +9,7 @@ namespace diecast::simt {
 using kernels::Order;
 
 namespace {
-constexpr std::uint64_t most_steps = std::uint64_t{1} << 27;
+constexpr std::uint64_t most_steps = std::uint64_t{1} << 25;
 }
 
 Machine::Target Machine::target(LaneState& lane, const void* base, std::int64_t index, std::size_t unit, std::size_t bytes,

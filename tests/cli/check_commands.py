@@ -190,9 +190,10 @@ class Refusals(unittest.TestCase):
         self.refused(run + ["--context", "257"], ["257", "256"])
         self.refused(run + ["--context", "0"], ["--context 0"])
         self.refused(run + ["--backend", "gpu"], ["gpu", "reference"])
-        self.refused(run + ["--cache-type", "q8"], ["q8", "f16, bf16 or f32"])
+        self.refused(run + ["--cache-type", "q4"], ["q4", "f16, bf16, f32 or q8"])
         self.refused(run + ["--backend", "reference", "--cache-type", "f16"], ["f16", "f32"])
         self.refused(run + ["--precision", "best"], ["best", "exact"])
+        self.refused(run + ["--head", "half"], ["half", "screened", "whole"])
         self.refused(run + ["--threads", "-1"], ["--threads -1"])
         self.refused(run + ["--system", "be brief"], ["--system"])
         self.refused(run + ["--unknown"], ["--unknown"])
@@ -268,7 +269,7 @@ class Refusals(unittest.TestCase):
     def test_help_describes_every_command(self):
         done = engine("--help")
         self.assertEqual(done.returncode, 0)
-        for command in ["run", "chat", "tokens", "logits", "info", "pack", "bench", "verify"]:
+        for command in ["run", "chat", "tokens", "logits", "info", "pack", "bench", "verify", "serve"]:
             self.assertIn(command, done.stdout.decode())
             self.assertEqual(engine(command, "--help").returncode, 0)
 

@@ -69,7 +69,7 @@ digits of the identity: 64' "$("$folder/build/parts" "$root/models/tiny-shakespe
     # shellcheck disable=SC2046  # the flags are words
     "$cxx" -std=c++20 $(pkg-config --cflags diecast) "$here/core.cpp" -o "$folder/consumer" $(pkg-config --libs diecast)
     same "the program" "$core_right" "$("$folder/consumer")"
-    for part in hf reference identity; do pkg-config --print-errors --exists "diecast-$part = $(pkg-config --modversion diecast)"; done
+    for part in hf reference identity serve; do pkg-config --print-errors --exists "diecast-$part = $(pkg-config --modversion diecast)"; done
     ;;
   single_header)  # that file and nothing else of ours
     mkdir -p "$folder/only/diecast"

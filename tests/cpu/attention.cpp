@@ -101,8 +101,8 @@ Answers attend(const Filled<type>& filled, const std::vector<cpu::Query>& querie
   return answers;
 }
 
-// How far a stored number may be from what was put in, relative to it.
-constexpr double stored(CacheType type) { return type == CacheType::f32 ? 0 : type == CacheType::f16 ? 0x1p-11 : 0x1p-8; }
+// How far a stored number may be from what was put in, relative to it; with q8 relative to the greatest of its vector, which is 1 at most.
+constexpr double stored(CacheType type) { return type == CacheType::f32 ? 0 : type == CacheType::f16 ? 0x1p-11 : type == CacheType::bf16 ? 0x1p-8 : 0.5 / 127 * (1 + 0x1p-20); }
 
 template <CacheType type, int HeadDim = 0>
 void check(int head_dim, int positions, int count, int window, std::optional<float> soft_cap, std::uint64_t seed) {
@@ -129,13 +129,14 @@ void check(int head_dim, int positions, int count, int window, std::optional<flo
     // A score errs by d: its products' rounding, and what the cache rounds off the keys, each at most of the sum of |q k| * scale. Weights
     // then err by e^2d - 1, and values, at most 1 in size, by what the cache rounds off them; the weighted sum rounds once for each position of
     // a chunk, but not by more than its size, 1, each. A soft cap only shrinks errors, but for tanh's own.
-    double greatest = 0;
+    double greatest = 0, of_one = 0;  // of_one: with keys of the greatest size
+    for (int k = 0; k < head_dim; ++k) of_one += std::fabs(static_cast<double>(query.values[k])) * numbers.scale;
     for (int at = query.first; at < query.last; ++at) {
       double sum = 0;
       for (int k = 0; k < head_dim; ++k) sum += std::fabs(static_cast<double>(query.values[k]) * filled.keys[static_cast<std::size_t>(at * head_dim + k)]);
       greatest = std::fmax(greatest, sum * numbers.scale);
     }
-    const double d = greatest * (stored(type) + (head_dim + 4) * 0x1p-24) + (soft_cap ? *soft_cap * 3e-7 : 0) + 4e-7;
+    const double d = (type == CacheType::q8 ? of_one : greatest) * stored(type) + greatest * (head_dim + 6) * 0x1p-24 + (soft_cap ? *soft_cap * 3e-7 : 0) + 4e-7;
     const double bound = (std::exp(2 * d) - 1) + stored(type) + 256 * 0x1p-24;
     for (int k = 0; k < head_dim; ++k) {
       const float y = answers.running[static_cast<std::size_t>(i * head_dim + k)];
@@ -164,8 +165,10 @@ TEST_CASE("attention for head sizes 10, 64, 80 and 256, the size known to the co
   check<CacheType::f32>(1, 40, 2, 0, {}, 4);
 }
 
-TEST_CASE("attention over f16 and bf16 caches") {
+TEST_CASE("attention over f16, bf16 and q8 caches") {
   for (const int head_dim : {10, 64, 80}) {
+    for (const int positions : {1, 17, 257, 513}) check<CacheType::q8>(head_dim, positions, std::min(7, positions), 0, {}, 11);
+    check<CacheType::q8>(head_dim, 300, 5, 40, 2.0F, 12);
     check<CacheType::f16>(head_dim, 513, 7, 0, {}, 5);
     check<CacheType::bf16>(head_dim, 513, 7, 0, {}, 6);
   }
@@ -195,6 +198,40 @@ TEST_CASE("keys and values are stored rounded to the nearest, where they belong"
   check_stored.operator()<CacheType::f32>([](float x) { return x; });
   check_stored.operator()<CacheType::f16>(float_to_half);
   check_stored.operator()<CacheType::bf16>(float_to_bfloat);
+}
+
+TEST_CASE("eight bits are stored with what they are multiplied by") {
+  Random random(62);
+  const Filled<CacheType::q8> filled(46, 20, random);
+  for (int i = 0; i < 20; ++i) {
+    const auto* block = filled.block()(i / 16);
+    const float* scales = reinterpret_cast<const float*>(block + 16 * (46 + 48));
+    const auto check_vector = [&](const std::vector<float>& from, float scale, const auto& at) {
+      const float* vector = from.data() + 46 * i;
+      float most = 0;
+      for (int k = 0; k < 46; ++k) most = std::max(most, std::fabs(vector[k]));
+      CHECK(scale == most / 127);
+      for (int k = 0; k < 46; ++k) CHECK(std::fabs(scale * static_cast<float>(at(k)) - vector[k]) <= 0.5F * scale * (1 + 0x1p-18F));
+    };
+    check_vector(filled.keys, scales[i % 16], [&](int k) { return block[16 * k + i % 16]; });
+    check_vector(filled.values, scales[16 + i % 16], [&](int k) { return block[16 * 46 + i % 16 * 48 + k]; });
+  }
+}
+
+TEST_CASE("what is too great for a half becomes its greatest, and no number stays none") {
+  const Spec spec = shape(1, 16);
+  const cpu::KvCache cache(spec, 16, CacheType::f16), eight(spec, 16, CacheType::q8);
+  std::vector<float> numbers(16, 0.0F);
+  numbers[0] = 1e6F;
+  numbers[1] = -INFINITY;
+  numbers[2] = std::nanf("");
+  cache.append<CacheType::f16>(0, 0, 3, numbers.data(), numbers.data());
+  const auto* block = cache.block<CacheType::f16>(0, 0, 0);
+  CHECK(half_to_float(block[3]) == 65504.0F);
+  CHECK(half_to_float(block[16 + 3]) == -65504.0F);
+  CHECK(std::isnan(half_to_float(block[32 + 3])));
+  eight.append<CacheType::q8>(0, 0, 3, numbers.data(), numbers.data());
+  CHECK(std::isnan(reinterpret_cast<const float*>(eight.block<CacheType::q8>(0, 0, 0) + 16 * 32)[3]));
 }
 
 TEST_CASE("scores far apart and all alike neither overflow nor vanish") {

@@ -26,11 +26,11 @@ TEST_CASE("float weights and an f32 cache give the reference's logits") {
   }
 }
 
-TEST_CASE("f16 and bf16 caches and weights cost their own rounding and no more") {
+TEST_CASE("f16, bf16 and q8 caches, f16 and bf16 weights cost their own rounding and no more") {
   for (const auto& [name, spec] : testing::odd_specs()) {
     INFO(name);
     const std::vector<int> ids = prompt_of(spec, 37, 2);
-    for (const auto& [cache, step] : {std::pair(cpu::CacheType::f16, 0x1p-11), std::pair(cpu::CacheType::bf16, 0x1p-8)}) {
+    for (const auto& [cache, step] : {std::pair(cpu::CacheType::f16, 0x1p-11), std::pair(cpu::CacheType::bf16, 0x1p-8), std::pair(cpu::CacheType::q8, 0x1p-7)}) {
       const Weights weights = testing::random_weights(spec, 3);
       const LogitRows right = run_alone(Reference<double>(spec, weights), ids, 37);
       const double relative = testing::distance(run_alone(Floats(spec, weights, {1, cache}), ids, 37), right).relative;

@@ -17,7 +17,7 @@ TEST_CASE("R6, P1, P5, P6: logits are the same bits in any chunking, padding, ba
     testing::check_identity([&](int threads) { return std::make_shared<const Floats>(spec, weights, cpu::Options{threads, cpu::CacheType::f16}); });
   }
   const Spec spec = testing::odd_specs()[4].second;  // with windows
-  for (const cpu::CacheType cache : {cpu::CacheType::bf16, cpu::CacheType::f32}) {
+  for (const cpu::CacheType cache : {cpu::CacheType::bf16, cpu::CacheType::f32, cpu::CacheType::q8}) {
     const Weights weights = testing::random_weights(spec, 7);
     testing::check_identity([&](int threads) { return std::make_shared<const Floats>(spec, weights, cpu::Options{threads, cache}); });
   }

@@ -82,7 +82,7 @@ TEST_CASE("an engine file gives back every odd model as it was") {
     CAPTURE(name);
     const Model model = model_of(spec, testing::random_weights(spec, 3));
     const cpu::PackedModel packed = cpu::pack(model.spec, model.weights, 2);
-    CHECK(cpu::packed_bytes(model.weights) == packed.bytes.size());
+    CHECK(cpu::packed_bytes(model.spec, model.weights) == packed.bytes.size());
     const Written file;
     cpu::write_engine_file(file.path.string(), model, {"w", "t", "c", "g", "whole"}, packed);
     CHECK(cpu::is_engine_file(file.path.string()));

@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
-HEAVY = ["diecast/diecast.hpp", "diecast/spec/hana.hpp", "Eigen/", "nlohmann/", "sentencepiece",  # worth precompiling
+HEAVY = ["diecast/diecast.hpp", "diecast/spec/hana.hpp", "Eigen/", "nlohmann/", "sentencepiece", "diecast/serve/beast.hpp",  # worth precompiling
          "diecast/chat/interpreter.hpp", "diecast/chat/value.hpp", "diecast/files/model.hpp", "diecast/spec/spec.hpp", "diecast/tokens/scan.hpp"]
 HOSTILE = ["min(a, b) (((a) < (b)) ? (a) : (b))", "max(a, b) (((a) > (b)) ? (a) : (b))", "small char", "I _Complex_I", "B0 0000000"]
 PAIRED = {f"diecast/{name}_{end}.hpp" for name in ("isa", "kernels/device") for end in ("begin", "end")}  # included in pairs by headers, not by users
@@ -107,9 +107,9 @@ def check_alone(headers, compiler):
 
 
 def check_hostile(headers, compiler):
-    """The macros come after the standard library and after libraries that do not withstand them (Eigen, nlohmann-json)."""
+    """The macros come after the standard library and after libraries that do not withstand them (Eigen, nlohmann-json, Boost.Asio)."""
     host = headers.host()
-    others = {i for name in host for i in INCLUDE.findall(headers.text[name]) if not i.startswith(("diecast/", "boost/"))}
+    others = {i for name in host for i in INCLUDE.findall(headers.text[name]) if not i.startswith(("diecast/", "boost/hana/"))}
     source = "".join(f"#include <{i}>\n" for i in sorted(others))
     source += "".join(f"#undef {m.split('(')[0].split()[0]}\n#define {m}\n" for m in HOSTILE)
     source += "".join(f"#include <{name}>\n" for name in host)

@@ -44,7 +44,7 @@ inline std::optional<cpu::EngineFile> embedded_model(const AcceptModel& accept) 
   const auto program = Mapping::open("/proc/self/exe");
   const auto bytes = embedded_in(program->bytes());
   if (!bytes) return std::nullopt;
-  return cpu::open_engine_file(*bytes, program, "the model inside this program", accept);
+  return cpu::open_engine_file(*bytes, program, "the model inside this program", accept, cpu::Place::mapping);
 }
 
 }  // namespace diecast::cast

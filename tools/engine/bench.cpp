@@ -36,14 +36,10 @@ void check(const BenchOptions& options, const CommonOptions& common, const Spec&
 }
 
 // The id of the greatest logit, the lowest of equal ones.
-int best_id(std::span<const float> logits) {
-  float most[16];  // side by side, so that the compiler needs no order
-  std::fill_n(most, 16, logits[0]);
-  std::size_t at = 0;
-  for (; at + 16 <= logits.size(); at += 16)
-    for (std::size_t lane = 0; lane < 16; ++lane) most[lane] = logits[at + lane] > most[lane] ? logits[at + lane] : most[lane];
-  for (; at < logits.size(); ++at) most[0] = std::max(most[0], logits[at]);
-  return static_cast<int>(std::find(logits.begin(), logits.end(), *std::max_element(most, most + 16)) - logits.begin());
+int best_id(const Logits& logits, std::size_t row) {
+  if (!logits.best.empty()) return logits.best[row].empty() ? 0 : logits.best[row].front().id;  // empty: a model of NaN
+  const auto all = logits.row(static_cast<int>(row));
+  return static_cast<int>(std::max_element(all.begin(), all.end()) - all.begin());
 }
 
 class Bench {
@@ -56,7 +52,7 @@ class Bench {
   // Seconds of a prompt, up to the choice of the first token.
   double prompt() {
     const int sequence = context_->table().add();
-    const double seconds = timed([&] { best_id(read(sequence, options_.prompt, true).row(0)); });
+    const double seconds = timed([&] { best_id(read(sequence, options_.prompt, true), 0); });
     context_->table().remove(sequence);
     return seconds;
   }
@@ -68,26 +64,31 @@ class Bench {
       if (options_.depth > 0) read(sequences_.back(), options_.depth, false);
     }
     std::vector<Row> rows;
-    for (const int sequence : sequences_) rows.push_back({random_id(), options_.depth, sequence, true});
+    for (const int sequence : sequences_) rows.push_back({random_id(), options_.depth, sequence, true, {1, vocab_}});
     const double seconds = timed([&] {
       for (int step = 0; step < options_.generate; ++step) {
         const Logits logits = context_->forward(rows);
         for (std::size_t i = 0; i < rows.size(); ++i) {
-          rows[i].id = best_id(logits.row(static_cast<int>(i)));
+          rows[i].id = best_id(logits, i);
           ++rows[i].position;
         }
+        computed_ += logits.computed;
+        ++steps_;
       }
     });
     for (const int sequence : sequences_) context_->table().truncate(sequence, options_.depth);
     return seconds;
   }
 
+  // Rows of a screened head that a step had to compute, in the mean.
+  double computed() const { return steps_ == 0 ? 0 : static_cast<double>(computed_) / static_cast<double>(steps_); }
+
  private:
   int random_id() { return static_cast<int>(random_() % static_cast<std::uint32_t>(vocab_)); }
 
   Logits read(int sequence, int count, bool logits) {
     std::vector<Row> rows;
-    for (int i = 0; i < count; ++i) rows.push_back({random_id(), i, sequence, logits && i + 1 == count});
+    for (int i = 0; i < count; ++i) rows.push_back({random_id(), i, sequence, logits && i + 1 == count, {1, vocab_}});
     return context_->forward(rows);
   }
 
@@ -102,6 +103,7 @@ class Bench {
   int vocab_;
   std::unique_ptr<Context> context_;
   std::vector<int> sequences_;
+  long computed_ = 0, steps_ = 0;
   std::mt19937 random_{1};  // the same ids in every run
 };
 
@@ -116,11 +118,15 @@ struct Speed {
   }
 };
 
-// Packed bytes that one step reads, whatever the number of its tokens: all but tables of which it takes single rows.
-std::size_t weights_read(const cpu::PackedModel& model) {
-  std::size_t bytes = model.bytes.size() - model.parts.position.bytes();
-  if (model.parts.head.matrix.data != model.parts.embedding.data) bytes -= model.parts.embedding.bytes();
-  return bytes;
+// Packed bytes that one step reads, whatever the number of its tokens: all but tables of which it takes single rows. Of a screened head its screen, and
+// the panels of the rows that were computed.
+double weights_read(const cpu::PackedModel& model, bool screened, double computed) {
+  const cpu::Parts& parts = model.parts;
+  std::size_t bytes = model.bytes.size() - parts.position.bytes();
+  if (parts.head.matrix.data != parts.embedding.data) bytes -= parts.embedding.bytes();
+  const std::size_t screen = parts.screen ? parts.screen.high.bytes() + parts.screen.norms.bytes() : 0;
+  if (!screened) return static_cast<double>(bytes - screen);
+  return static_cast<double>(bytes - parts.head.matrix.bytes()) + computed * static_cast<double>(parts.head.matrix.panel_bytes());
 }
 
 // Multiplications of weights that one token of a prompt takes; the head is for its last only.
@@ -159,6 +165,7 @@ int bench(const Compiled& compiled, const CommonOptions& common, const BenchOpti
   const auto backend = make_backend(sized, opened);
 
   Speed prefill, decode;
+  double computed = 0;
   {
     Bench bench(*backend, options);
     for (int i = -1; i < options.repeat; ++i) {  // the first finds memory cold, and does not count
@@ -171,6 +178,7 @@ int bench(const Compiled& compiled, const CommonOptions& common, const BenchOpti
         if (i >= 0) decode.tok_s.push_back(static_cast<double>(options.generate) * options.batch / seconds);
       }
     }
+    computed = bench.computed();
   }
 
   Json json;
@@ -188,8 +196,9 @@ int bench(const Compiled& compiled, const CommonOptions& common, const BenchOpti
   put_speed("decode", decode);
   const auto peak = peak_rss();  // before the ceilings take memory of their own
   if (cpu) {
-    const std::size_t weights = weights_read(*opened.packed);
-    const cpu::Ceilings most = common.cpu.ceilings(weights, threads);
+    const double weights = weights_read(*opened.packed, computed > 0, computed);
+    const cpu::Ceilings most = common.cpu.ceilings(static_cast<std::size_t>(weights), threads);
+    if (opened.packed->parts.screen) json["head_rows_computed"] = computed;
     if (options.generate > 0) {
       const auto type = common.cache_type.empty() ? cpu::CacheType::f16 : *cpu::cache_type_of(common.cache_type);
       const double cache = static_cast<double>(cpu::cache_bytes(spec, BlockTable::block_tokens, type)) / BlockTable::block_tokens;  // of one position
@@ -200,7 +209,7 @@ int bench(const Compiled& compiled, const CommonOptions& common, const BenchOpti
         const auto window = view_of(spec, layer).window;
         positions += window ? std::min<double>(*window, seen) : seen;
       }
-      const double token = static_cast<double>(weights) / options.batch + cache * positions / spec.layers;
+      const double token = weights / options.batch + cache * positions / spec.layers;
       json["bytes_per_token"] = token;
       json["bandwidth_share"] = token * decode.median() / most.read_bytes_s;
     }
@@ -223,6 +232,7 @@ int bench(const Compiled& compiled, const CommonOptions& common, const BenchOpti
     line("bytes read for a token", fmt::format("{:.1f} MB", json["bytes_per_token"].get<double>() / 1e6));
     line("share of the best read", fmt::format("{:.2f}", json["bandwidth_share"].get<double>()));
   }
+  if (computed > 0) line("rows of the head computed", fmt::format("{:.0f} of {}", computed, spec.vocab));
   if (json.contains("int8_share")) line("share of the int8 peak, prompt", fmt::format("{:.2f}", json["int8_share"].get<double>()));
   if (json.contains("ceilings")) {
     const Json& most = json["ceilings"];

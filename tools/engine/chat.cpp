@@ -12,6 +12,8 @@
 
 #include <fmt/core.h>
 
+#include <diecast/generate/conversation.hpp>
+
 #include "load.hpp"
 #include "text.hpp"
 #include "waiting.hpp"
@@ -35,11 +37,6 @@ std::jthread watch(std::stop_source& stop) {
 // A line as a command: spaces behind it do not count.
 std::string command_of(const std::string& line) { return line.substr(0, line.find_last_not_of(" \t\r") + 1); }
 
-std::vector<Message> fresh(const RunOptions& options) {
-  if (!options.system) return {};
-  return {{"system", *options.system}};
-}
-
 }  // namespace
 
 int chat(const Compiled& compiled, const CommonOptions& common, const RunOptions& options) {
@@ -49,13 +46,11 @@ int chat(const Compiled& compiled, const CommonOptions& common, const RunOptions
   waiting.reset();
   if (!engine.has_template()) throw Error(engine.model().name + " has no chat template: it is a base model, which continues plain text (run --raw)");
   const int context = context_tokens(common, engine.spec());
-  Session session = engine.session({.context = context, .draft = options.draft});
-  const SamplingOptions sampling = resolve(options.sampling, engine.model().generation);
-  const int max_tokens = resolve_max_tokens(options.max_tokens, engine.model().generation);
+  Conversation conversation(engine, {.system = options.system, .sampling = options.sampling, .max_tokens = options.max_tokens, .stop = options.stop,
+                                     .session = {.context = context, .draft = options.draft}});
   const bool terminal = ::isatty(STDIN_FILENO) != 0;
   if (terminal) fmt::print(stderr, "{}: /new starts afresh, /exit or Ctrl-D ends, Ctrl-C ends an answer\n", compiled.name);
 
-  std::vector<Message> messages = fresh(options);
   std::string line;
   while (true) {
     if (terminal) fmt::print(stderr, "> ");
@@ -66,41 +61,35 @@ int chat(const Compiled& compiled, const CommonOptions& common, const RunOptions
     const std::string command = command_of(line);
     if (command == "/exit") break;
     if (command == "/new") {
-      messages = fresh(options);
-      session.reset();
+      conversation.restart();
       continue;
     }
     if (command.empty()) continue;
-    messages.push_back({"user", line});
-    PromptText prompt = render(engine, messages);
-    std::vector<int> ids = engine.tokenizer().encode(prompt);
-    put_bos(engine.tokenizer(), ids);
-    if (static_cast<int>(ids.size()) >= context) {
-      messages.pop_back();
-      if (messages.size() == fresh(options).size()) fmt::print(stderr, "the message has {} tokens, the context holds {}: a shorter one fits\n", ids.size(), context);
-      else fmt::print(stderr, "the conversation has {} tokens, the context holds {}: /new starts afresh\n", ids.size(), context);
+    std::stop_source stop;
+    Session::Stream* reply = nullptr;
+    try {
+      reply = &conversation.say(line, stop.get_token());
+    } catch (const PromptTooLong& full) {
+      const bool first = conversation.messages().size() == (options.system ? 1 : 0);
+      if (first) fmt::print(stderr, "the message has {} tokens, the context holds {}: a shorter one fits\n", full.tokens(), context);
+      else fmt::print(stderr, "the conversation has {} tokens, the context holds {}: /new starts afresh\n", full.tokens(), context);
       continue;
     }
 
-    std::stop_source stop;
     interrupted = 0;
     const auto before = std::signal(SIGINT, interrupt);
-    const Request request{.prompt = std::move(ids), .sampling = sampling, .max_tokens = max_tokens, .stop = options.stop};
-    const Answer answer = [&] {
+    {
       const std::jthread watcher = watch(stop);
       waiting.emplace("reading the prompt");
-      return session.generate(
-          request,
-          [&](const Piece& piece) {
-            waiting.reset();
-            put(piece.text);
-          },
-          stop.get_token());
-    }();
+      for (const Piece& piece : *reply) {
+        waiting.reset();
+        put(piece.text);
+      }
+    }
     waiting.reset();
     std::signal(SIGINT, before);
     put("\n");
-    messages.push_back({"assistant", answer.text});
+    const Answer& answer = reply->answer();
     if (answer.finish_reason == FinishReason::length && answer.usage.prompt_tokens + answer.usage.completion_tokens >= context)
       fmt::print(stderr, "the context of {} tokens is full: /new starts afresh\n", context);
   }

@@ -64,7 +64,7 @@ int context_tokens(const CommonOptions& options, const Spec& spec) {
 
 namespace {
 
-long long reference_bytes(const CommonOptions& options, const Spec& spec) {
+long long reference_bytes(const CommonOptions& options, const Spec& spec, int tokens) {
   const long long real = options.backend == "reference-double" ? 8 : 4;
   const Attention& a = spec.attention;
   const long long q = static_cast<long long>(a.heads) * a.head_dim, kv = static_cast<long long>(a.kv_heads) * a.head_dim;
@@ -73,14 +73,19 @@ long long reference_bytes(const CommonOptions& options, const Spec& spec) {
   const long long layer = spec.hidden * (2 * q + 2 * kv + (gated ? 3 : 2) * width);
   const long long tables = (std::holds_alternative<UntiedHead>(spec.head) ? 2LL : 1LL) * spec.vocab * spec.hidden +
                            (std::holds_alternative<Absolute>(spec.position) ? static_cast<long long>(std::get<Absolute>(spec.position).positions) * spec.hidden : 0);
-  const long long cache = 2LL * kv * spec.layers * context_tokens(options, spec);
+  const long long cache = 2LL * kv * spec.layers * tokens;
   return real * (tables + layer * spec.layers + cache);
 }
 
 cpu::CacheType cpu_cache(const CommonOptions& options) {
   const auto type = options.cache_type.empty() ? cpu::CacheType::f16 : cpu::cache_type_of(options.cache_type);
-  if (!type) throw Error(fmt::format("there is no cache type '{}' with the backend cpu: it keeps K and V in f16, bf16 or f32", options.cache_type));
+  if (!type) throw Error(fmt::format("there is no cache type '{}' with the backend cpu: it keeps K and V in f16, bf16, f32 or q8", options.cache_type));
   return *type;
+}
+
+bool screens(const CommonOptions& options) {
+  if (options.head != "screened" && options.head != "whole") throw Error(fmt::format("there is no way '{}' to read the head: the backend cpu has screened and whole", options.head));
+  return options.head == "screened";
 }
 
 cpu::Precision precision_of(const CommonOptions& options) {
@@ -91,11 +96,12 @@ cpu::Precision precision_of(const CommonOptions& options) {
 
 }  // namespace
 
-long long memory_bytes(const CommonOptions& options, const Opened& opened) {
+long long memory_bytes(const CommonOptions& options, const Opened& opened, std::optional<int> cache_tokens) {
+  const int tokens = cache_tokens.value_or(context_tokens(options, opened.model.spec));
   const Spec& spec = opened.model.spec;
-  if (options.backend != "cpu") return reference_bytes(options, spec);
-  const std::size_t weights = opened.packed ? opened.packed->bytes.size() : cpu::packed_bytes(opened.model.weights);
-  return static_cast<long long>(weights + cpu::cache_bytes(spec, context_tokens(options, spec), cpu_cache(options)));
+  if (options.backend != "cpu") return reference_bytes(options, spec, tokens);
+  const std::size_t weights = opened.packed ? opened.packed->bytes.size() : cpu::packed_bytes(spec, opened.model.weights);
+  return static_cast<long long>(weights + cpu::cache_bytes(spec, tokens, cpu_cache(options)));
 }
 
 int thread_count(const CommonOptions& options) {
@@ -109,6 +115,7 @@ void check_backend(const CommonOptions& options) {
     cpu::check_machine(options.cpu);
     cpu_cache(options);
     precision_of(options);
+    screens(options);
     return;
   }
   const bool in_double = options.backend == "reference-double";
@@ -119,16 +126,16 @@ void check_backend(const CommonOptions& options) {
     throw Error(fmt::format("there is no cache type '{}' with the backend {}: it keeps K and V in {}", options.cache_type, options.backend, kept));
 }
 
-std::shared_ptr<const Backend> make_backend(const CommonOptions& options, Opened& opened) {
+std::shared_ptr<const Backend> make_backend(const CommonOptions& options, Opened& opened, std::optional<int> cache_tokens) {
   check_backend(options);
   const Spec& spec = opened.model.spec;
-  const long long needed = memory_bytes(options, opened);
+  const long long needed = memory_bytes(options, opened, cache_tokens);
   const long long present = static_cast<long long>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGE_SIZE);
   if (needed > present)
     throw Error(fmt::format("weights and a cache of {} tokens take {} MB, this machine has {} MB: a smaller --context takes less",
-                            context_tokens(options, spec), needed >> 20, present >> 20));
+                            cache_tokens.value_or(context_tokens(options, spec)), needed >> 20, present >> 20));
   if (options.backend == "cpu") {
-    const cpu::Options chosen{thread_count(options), cpu_cache(options), precision_of(options)};
+    const cpu::Options chosen{thread_count(options), cpu_cache(options), precision_of(options), screens(options)};
     return opened.packed ? options.cpu.run(opened.packed, chosen)
                          : options.cpu.run(std::make_shared<const cpu::PackedModel>(cpu::pack(spec, opened.model.weights, chosen.threads)), chosen);
   }

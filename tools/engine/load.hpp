@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,15 +35,16 @@ void need_weights(Opened&);
 // Tokens of a context, where the user says nothing: the model's, at most 8192.
 int context_tokens(const CommonOptions&, const Spec&);
 
-// Bytes that weights and cache take with the chosen backend: decoded with the reference, packed with cpu.
-long long memory_bytes(const CommonOptions&, const Opened&);
+// Bytes that weights and a cache of so many tokens (absent: one context's) take with the chosen backend: decoded with the reference, packed with cpu.
+long long memory_bytes(const CommonOptions&, const Opened&, std::optional<int> cache_tokens = {});
 
 // Refuses a backend, a type of cache or a number of threads that this engine has not.
 void check_backend(const CommonOptions&);
 
 int thread_count(const CommonOptions&);
 
-std::shared_ptr<const Backend> make_backend(const CommonOptions&, Opened&);
+// Refuses where weights and a cache of so many tokens do not fit this machine.
+std::shared_ptr<const Backend> make_backend(const CommonOptions&, Opened&, std::optional<int> cache_tokens = {});
 
 Engine load(const Compiled&, const CommonOptions&);
 

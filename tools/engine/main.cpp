@@ -66,8 +66,10 @@ void add_common(CLI::App& command, CommonOptions& options) {
   command.add_option("--backend", options.backend, "what runs the model: cpu (this machine's instructions), reference (Eigen, float) or reference-double")->capture_default_str();
   whole<int>(command.add_option("--threads", options.threads, "threads; 0: as many as the machine has")->capture_default_str());
   whole<int>(command.add_option("--context", options.context, "tokens of prompt and answer together; default: the model's, at most 8192"));
-  command.add_option("--cache-type", options.cache_type, "type of the KV cache: f16, bf16 or f32 with cpu (default f16); f32 with reference, f64 with reference-double");
+  command.add_option("--cache-type", options.cache_type, "type of the KV cache: f16, bf16, f32 or q8 with cpu (default f16); f32 with reference, f64 with reference-double");
   command.add_option("--precision", options.precision, "bits of the activations in the cpu backend's integer products: fast (8), balanced (15 before Q/K/V and down), exact (15)")
+      ->capture_default_str();
+  command.add_option("--head", options.head, "how the cpu backend finds the likeliest tokens: screened, where the model's head has a screen (half of it is read), or whole; the same ids")
       ->capture_default_str();
   command.add_flag("--json", options.json,
                    "print one JSON object when all is done (run: timing_ms.ttft, the time to the first byte, is then that of the whole answer)");
@@ -96,6 +98,7 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
   TokensOptions tokens_options;
   LogitsOptions logits_options;
   BenchOptions bench_options;
+  ServeOptions serve_options;
   int status = 0;
 
   CLI::App* run_command = app.add_subcommand("run", "answer a prompt");
@@ -172,9 +175,26 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
     status = verify(compiled, common);
   });
 
+  CLI::App* serve_command = app.add_subcommand("serve", "answer over HTTP: OpenAI's API, and a page that shows the path to the first token");
+  whole<std::uint16_t>(serve_command->add_option("--port", serve_options.port, "TCP port; 0: any that is free")->capture_default_str());
+  serve_command->add_option("--host", serve_options.host, "address to listen on; 0.0.0.0: every network of this machine")->capture_default_str();
+  serve_command->add_option("--api-key", serve_options.api_key, "ask every client for this key")->envname("DIECAST_API_KEY");
+  whole<int>(serve_command->add_option("--cache-tokens", serve_options.cache_tokens, "tokens that all requests and the prefix cache hold together; default: four contexts"));
+  whole<int>(serve_command->add_option("--running", serve_options.running, "answers that are computed at once")->capture_default_str());
+  whole<int>(serve_command->add_option("--waiting", serve_options.waiting, "answers that may wait; more are refused (429)")->capture_default_str());
+  whole<int>(serve_command->add_option("--connections", serve_options.connections, "open connections; more are refused (503)")->capture_default_str());
+  whole<int>(serve_command->add_option("--answer-seconds", serve_options.answer_seconds, "the longest that one answer may take; 0: no limit")->capture_default_str());
+  whole<int>(serve_command->add_option("--stop-seconds", serve_options.stop_seconds, "after SIGTERM: what running answers may still take")->capture_default_str());
+  serve_command->add_flag("--quiet", serve_options.quiet, "no log (one JSON line for each request, on standard error)");
+  add_common(*serve_command, common);
+  serve_command->callback([&] {
+    check_backend(common);
+    status = serve(compiled, common, serve_options);
+  });
+
   const auto known = app.get_subcommands([&](const CLI::App* command) { return argc > 1 && command->get_name() == argv[1]; });
   if (argc > 1 && argv[1][0] != '-' && known.empty())
-    throw Error(fmt::format("there is no command '{}': this engine has run, chat, tokens, logits, info, pack, bench and verify", argv[1]));
+    throw Error(fmt::format("there is no command '{}': this engine has run, chat, tokens, logits, info, pack, bench, verify and serve", argv[1]));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -20,6 +20,7 @@ struct CommonOptions {
   std::optional<int> context;
   std::string cache_type;            // empty: the backend's own
   std::string precision = "exact";
+  std::string head = "screened";
   bool json = false;
 };
 
@@ -55,6 +56,19 @@ struct BenchOptions {
   int repeat = 3;
 };
 
+struct ServeOptions {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 8080;
+  std::string api_key;
+  std::optional<int> cache_tokens;  // absent: four contexts
+  int running = 32;
+  int waiting = 256;
+  int connections = 1100;
+  int answer_seconds = 0;
+  int stop_seconds = 30;
+  bool quiet = false;
+};
+
 int run(const Compiled&, const CommonOptions&, const RunOptions&);
 int chat(const Compiled&, const CommonOptions&, const RunOptions&);
 int tokens(const Compiled&, const CommonOptions&, const TokensOptions&);
@@ -63,5 +77,6 @@ int info(const Compiled&, const CommonOptions&);
 int pack(const Compiled&, const CommonOptions&, const std::string& output);
 int bench(const Compiled&, const CommonOptions&, const BenchOptions&);
 int verify(const Compiled&, const CommonOptions&);
+int serve(const Compiled&, const CommonOptions&, const ServeOptions&);
 
 }  // namespace diecast::shell

@@ -8,6 +8,7 @@
 
 #include <diecast/backend/block_table.hpp>
 #include <diecast/error.hpp>
+#include <diecast/sample/candidate.hpp>
 #include <diecast/spec/spec.hpp>
 
 namespace diecast {
@@ -17,6 +18,7 @@ struct Row {
   int position;  // in its sequence, from 0
   int sequence;  // a handle of the context's block table
   bool logits;   // whether this row's next-token logits are asked for
+  Best best{};   // whether the likeliest of them are enough; all rows of a pass that ask must say so, else all get all
 };
 
 // Refuses what no backend could run, before any work: ids outside the vocabulary, positions that do not continue their sequence
@@ -30,6 +32,8 @@ inline void check_rows(const Spec& spec, const BlockTable& table, std::span<cons
     const int expected = table.length(row.sequence) + added[row.sequence]++;
     if (row.position != expected)
       throw Error("sequence " + std::to_string(row.sequence) + " continues at position " + std::to_string(expected) + ", not " + std::to_string(row.position), Blame::program);
+    if (row.best.count < 0 || row.best.ids < 0 || row.best.ids > spec.vocab)
+      throw Error("the best " + std::to_string(row.best.count) + " of " + std::to_string(row.best.ids) + " ids are asked for, there are " + std::to_string(spec.vocab), Blame::program);
     if (row.position >= spec.context)
       throw Error("position " + std::to_string(row.position) + " lies beyond the context of " + std::to_string(spec.context) + " tokens");
   }

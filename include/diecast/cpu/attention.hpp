@@ -50,7 +50,7 @@ inline void merge(Partial& into, const Partial& later, std::size_t width) {
   into.greatest = most;
 }
 
-namespace detail {
+namespace inner {
 
 // Scores of some queries for the panels [first, last) of a chunk: 16 positions at once.
 template <CacheType type, std::size_t Queries, class Block>
@@ -66,6 +66,12 @@ template <CacheType type, std::size_t Queries, class Block>
       unrolled<Queries>([&](auto q) {
         const Floats number = broadcast(queries[q].values[i]);
         unrolled<Panels>([&](auto p) { sums[q][p] = fma(number, key[p], sums[q][p]); });
+      });
+    }
+    if constexpr (Cached<type>::scaled) {
+      unrolled<Panels>([&](auto p) {
+        const Floats scales = load(scales_of<type>(keys[p], head_dim, round_up(head_dim, lanes)));
+        unrolled<Queries>([&](auto q) { sums[q][p] = sums[q][p] * scales; });
       });
     }
     unrolled<Queries>([&](auto q) { unrolled<Panels>([&](auto p) { store(scores + q * stride + 16 * (static_cast<std::size_t>(panel) + p), sums[q][p]); }); });
@@ -87,7 +93,9 @@ template <CacheType type, std::size_t Queries, class Block>
       Floats value[Vectors];
       unrolled<Vectors>([&](auto v) { value[v] = Cached<type>::get(values + 16 * v); });
       unrolled<Queries>([&](auto q) {
-        const Floats weight = broadcast(weights[q * stride + static_cast<std::size_t>(position)]);
+        float one = weights[q * stride + static_cast<std::size_t>(position)];
+        if constexpr (Cached<type>::scaled) one *= scales_of<type>(block(position / 16), head_dim, width)[16 + position % 16];
+        const Floats weight = broadcast(one);
         unrolled<Vectors>([&](auto v) { sums[q][v] = fma(weight, value[v], sums[q][v]); });
       });
     }
@@ -120,7 +128,7 @@ inline void soften(float* scores, int first, int last, int from, int to, const A
   partial.total = sum(total);
 }
 
-}  // namespace detail
+}  // namespace inner
 
 // One chunk for `count` queries. block(i) is the i-th block of the chunk's sequence. scores: [count][chunk_positions].
 // parts[q] is filled for the queries that see some of the chunk, and left alone for the others; returns nothing of them.
@@ -149,14 +157,14 @@ void attend_chunk(int chunk, const Query* queries, std::size_t count, int run_ti
     if (count - q == 1) tile.template operator()<1>(q);
   };
   in_tiles([&]<std::size_t Queries>(std::size_t q) {
-    detail::score<type, Queries>(queries + q, head_dim, first_panel, last_panel, block, scores + q * chunk_positions, chunk_positions);
+    inner::score<type, Queries>(queries + q, head_dim, first_panel, last_panel, block, scores + q * chunk_positions, chunk_positions);
   });
   for (std::size_t q = 0; q < count; ++q) {
     const int from = queries[q].first - base, to = queries[q].last - base;
-    detail::soften(scores + q * chunk_positions, 16 * first_panel, 16 * last_panel, from, to, numbers, parts[q]);
+    inner::soften(scores + q * chunk_positions, 16 * first_panel, 16 * last_panel, from, to, numbers, parts[q]);
   }
   in_tiles([&]<std::size_t Queries>(std::size_t q) {
-    detail::weigh<type, Queries>(scores + q * chunk_positions, chunk_positions, head_dim, width, first, last, block, parts + q);
+    inner::weigh<type, Queries>(scores + q * chunk_positions, chunk_positions, head_dim, width, first, last, block, parts + q);
   });
 }
 

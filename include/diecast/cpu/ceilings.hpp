@@ -17,7 +17,7 @@
 
 namespace diecast::cpu::inline DIECAST_ISA {
 
-namespace detail {
+namespace inner {
 
 // Seconds of the fastest of some calls.
 template <class Work>
@@ -85,7 +85,7 @@ double products_a_second(Team& team) {
   return static_cast<double>(rounds * 4 * Sums * 64) * team.size() / seconds;
 }
 
-}  // namespace detail
+}  // namespace inner
 
 // For memory of this size, which the threads share as they share a model's weights.
 inline Ceilings ceilings(std::size_t bytes, int threads) {
@@ -97,13 +97,13 @@ inline Ceilings ceilings(std::size_t bytes, int threads) {
   team.run([&](int thread) { std::memset(part(thread), thread + 1, each); });
   double seconds = 1e30;
   for (const unsigned ahead : {0U, 4096U, 8192U, 16384U, 24576U, 32768U})
-    seconds = (std::min)(seconds, detail::fastest(5, [&] { team.run([&](int thread) { detail::read_through(part(thread), each, ahead); }); }));
+    seconds = (std::min)(seconds, inner::fastest(5, [&] { team.run([&](int thread) { inner::read_through(part(thread), each, ahead); }); }));
   found.read_bytes_s = static_cast<double>(each) * threads / seconds;
 
-  found.products_s = (std::max)({detail::products_a_second<4>(team), detail::products_a_second<8>(team), detail::products_a_second<12>(team)});
+  found.products_s = (std::max)({inner::products_a_second<4>(team), inner::products_a_second<8>(team), inner::products_a_second<12>(team)});
 
   constexpr int meetings = 5'000;
-  found.meeting_s = detail::fastest(5, [&] {
+  found.meeting_s = inner::fastest(5, [&] {
     team.run([&](int) {
       for (int i = 0; i < meetings; ++i) team.meet();
     });

@@ -2,7 +2,7 @@
 // tokenizer's tables, a table of the parts, then the parts themselves as pack() lays them out. The layout is the same for every instruction set.
 //
 //   0   "diecast engine" and two zero bytes
-//   16  version 1; 24 offset and size of the facts; 40 of the tokenizer's tables; 56 of the parts' table; 72 of the parts (all u64, little-endian)
+//   16  version 2; 24 offset and size of the facts; 40 of the tokenizer's tables; 56 of the parts' table; 72 of the parts (all u64, little-endian)
 #pragma once
 
 #include <algorithm>
@@ -46,6 +46,7 @@ struct EngineFacts {
   std::optional<std::string> chat_template;
   GenerationDefaults generation;
   StoredDigests digests;
+  bool screen = false;  // whether the head has one
 };
 
 }  // namespace detail
@@ -56,14 +57,14 @@ BOOST_HANA_ADAPT_STRUCT(diecast::TokenizerTables, family, pre_tokenizer, normali
                         bos, eos, unknown, pad, add_bos, add_eos, add_space_prefix, legacy);
 BOOST_HANA_ADAPT_STRUCT(diecast::GenerationDefaults, do_sample, temperature, top_p, min_p, repetition_penalty, top_k, max_new_tokens, eos);
 BOOST_HANA_ADAPT_STRUCT(diecast::cpu::StoredDigests, weights, tokenizer, chat_template, generation, whole);
-BOOST_HANA_ADAPT_STRUCT(diecast::cpu::detail::EngineFacts, name, architecture, spec, chat_template, generation, digests);
+BOOST_HANA_ADAPT_STRUCT(diecast::cpu::detail::EngineFacts, name, architecture, spec, chat_template, generation, digests, screen);
 
 namespace diecast::cpu {
 
 namespace detail {
 
 inline constexpr std::string_view engine_magic{"diecast engine\0\0", 16};
-inline constexpr std::uint64_t engine_version = 1;
+inline constexpr std::uint64_t engine_version = 2;
 inline constexpr std::size_t engine_header = 96, engine_alignment = 4096;
 
 struct Section {
@@ -77,7 +78,7 @@ static_assert(16 + sizeof(EngineHeader) <= engine_header);
 
 // Calls matrix(part, rows, cols) and vector(part, length) for everything that a model with this spec has, in the order of each_part.
 template <class Matrix, class Vector>
-void each_member(Parts& parts, const Spec& spec, const Matrix& matrix, const Vector& vector) {
+void each_member(Parts& parts, const Spec& spec, bool screen, const Matrix& matrix, const Vector& vector) {
   const Attention& a = spec.attention;
   const int q = a.heads * a.head_dim, kv = a.kv_heads * a.head_dim;
   const auto* mlp_gated = std::get_if<GatedMlp>(&spec.mlp);
@@ -113,6 +114,9 @@ void each_member(Parts& parts, const Spec& spec, const Matrix& matrix, const Vec
   if (std::holds_alternative<UntiedHead>(spec.head)) matrix(parts.head.matrix, spec.vocab, spec.hidden);
   else parts.head.matrix = parts.embedding;
   if (const auto* absolute = std::get_if<Absolute>(&spec.position)) matrix(parts.position, absolute->positions, spec.hidden);
+  if (!screen) return;
+  matrix(parts.screen.high, spec.vocab, spec.hidden);
+  matrix(parts.screen.norms, spec.vocab, spec.hidden / block_columns);
 }
 
 }  // namespace detail
@@ -131,13 +135,13 @@ inline void write_engine_file(const std::string& path, const Model& model, const
   for (const Format format : packed.vector_formats)
     if (form_of(format).integers) throw Error(model.path + " keeps a norm or a bias in " + std::string(layout(format).name) + ", which an engine file cannot hold exactly");
   BinaryWriter facts, tokenizer, table;
-  facts.put(detail::EngineFacts{model.name, model.architecture, model.spec, model.chat_template, model.generation, digests});
+  facts.put(detail::EngineFacts{model.name, model.architecture, model.spec, model.chat_template, model.generation, digests, static_cast<bool>(packed.parts.screen)});
   tokenizer.put(model.tokenizer);
   std::size_t next = 0;
   Parts parts = packed.parts;
   const auto offset = [&](const void* at) { return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - packed.bytes.data()); };
   detail::each_member(
-      parts, model.spec,
+      parts, model.spec, static_cast<bool>(packed.parts.screen),
       [&](PackedMatrix& part, int, int) {
         table.put(part.format);
         table.put(offset(part.data));
@@ -172,8 +176,12 @@ inline void write_engine_file(const std::string& path, const Model& model, const
   if (!file) throw Error("the engine file cannot be written to " + path);
 }
 
-// Opens what write_engine_file wrote: maps it, checks that every part lies within it and has the spec's shape. `accept` may refuse the file before that.
-inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& where, const AcceptModel& accept = {}) {
+// Where an engine file's bytes are. A mapping is moved to huge pages while it is used; memory stays as its owner has it.
+enum class Place { memory, mapping };
+
+// Opens what write_engine_file wrote: checks that every part lies within it and has the spec's shape. `accept` may refuse the file before that.
+inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::string& where, const AcceptModel& accept = {},
+                                   Place place = Place::memory) {
   const auto fail = [&](const std::string& what) { throw Error(where + ": " + what); };
   if (bytes.size() < detail::engine_header || !is_engine_file(bytes)) fail("it does not begin as an engine file does");
   detail::EngineHeader header{};
@@ -218,9 +226,12 @@ inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared
     return format;
   };
   detail::each_member(
-      packed->parts, packed->spec,
+      packed->parts, packed->spec, facts.screen,
       [&](PackedMatrix& part, int rows, int cols) {
-        const Format format = format_of_part();
+        const bool of_screen = &part == &packed->parts.screen.high || &part == &packed->parts.screen.norms;
+        const Format format = of_screen ? table.get<Format>() : format_of_part();
+        if (of_screen && format != (&part == &packed->parts.screen.high ? high_format : norm_format))
+          fail("a part of the head's screen has the format " + std::to_string(static_cast<int>(format)));
         if (cols % layout(format).block != 0)
           fail("rows of " + std::to_string(cols) + " values are no multiple of the " + std::to_string(layout(format).block) + " in a block of " + std::string(layout(format).name));
         part = {format, rows, cols, nullptr};
@@ -232,18 +243,20 @@ inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared
         packed->vector_formats.push_back(format);
         part = reinterpret_cast<const float*>(at((static_cast<std::size_t>(length) + 15) / 16 * 64));
       });
+  if (packed->parts.screen && !has_screen(packed->spec, packed->parts.head.matrix.format)) fail("it has a screen for a head that cannot have one");
   if (accept) accept(file.model.spec, formats);
   file.model.tokenizer = BinaryReader(section(header.tokenizer, "its tokenizer's tables"), where).get<TokenizerTables>();
   if (static_cast<int>(file.model.tokenizer.family) > 1) fail("its tokenizer is of the kind " + std::to_string(static_cast<int>(file.model.tokenizer.family)));
   if (file.model.tokenizer.pieces.size() > static_cast<std::size_t>(file.model.spec.vocab))
     fail("the tokenizer has " + std::to_string(file.model.tokenizer.pieces.size()) + " ids, the embedding only " + std::to_string(file.model.spec.vocab) + " rows");
+  if (place == Place::mapping) packed->pages = std::make_shared<HugePages>(parts);
   file.packed = std::move(packed);
   return file;
 }
 
 inline EngineFile open_engine_file(const std::string& path, const AcceptModel& accept = {}) {
   const auto mapping = Mapping::open(path);
-  return open_engine_file(mapping->bytes(), mapping, path, accept);
+  return open_engine_file(mapping->bytes(), mapping, path, accept, Place::mapping);
 }
 
 }  // namespace diecast::cpu

@@ -10,12 +10,15 @@
 
 namespace diecast::cpu {
 
-// How keys and values are kept. f16 has three more bits than bf16, bf16 the range of a float.
-enum class CacheType { f16, bf16, f32 };
+// How keys and values are kept. f16 has three more bits than bf16, bf16 the range of a float; what is too great for f16 becomes its greatest. q8 has 8 bits
+// and a float for each head and position: a little over half of the memory.
+enum class CacheType { f16, bf16, f32, q8 };
 
-constexpr std::string_view cache_type_name(CacheType type) { return type == CacheType::f16 ? "f16" : type == CacheType::bf16 ? "bf16" : "f32"; }
+constexpr std::string_view cache_type_name(CacheType type) {
+  return type == CacheType::f16 ? "f16" : type == CacheType::bf16 ? "bf16" : type == CacheType::f32 ? "f32" : "q8";
+}
 constexpr std::optional<CacheType> cache_type_of(std::string_view name) {
-  for (const CacheType type : {CacheType::f16, CacheType::bf16, CacheType::f32})
+  for (const CacheType type : {CacheType::f16, CacheType::bf16, CacheType::f32, CacheType::q8})
     if (name == cache_type_name(type)) return type;
   return {};
 }
@@ -41,14 +44,20 @@ struct Options {
   int threads = 1;
   CacheType cache = CacheType::f16;
   Precision precision = Precision::exact;
+  bool screen = true;  // where the head has a screen and only the best are asked for; changes no result
 };
 
-// Bytes of keys and values for a context of this many tokens; values are padded to 16 a head.
+// Bytes of the keys and values of one head in a block of 16 positions; values are padded to 16.
+constexpr std::size_t cache_block_bytes(int head_dim, CacheType type) {
+  const auto numbers = static_cast<std::size_t>(16 * (head_dim + (head_dim + 15) / 16 * 16));
+  if (type == CacheType::q8) return numbers + 2 * 16 * sizeof(float);
+  return numbers * (type == CacheType::f32 ? 4 : 2);
+}
+
+// Bytes of keys and values for a context of this many tokens.
 constexpr std::size_t cache_bytes(const Spec& spec, int tokens, CacheType type) {
   const auto blocks = static_cast<std::size_t>((tokens + BlockTable::block_tokens - 1) / BlockTable::block_tokens);
-  const auto columns = static_cast<std::size_t>(spec.attention.head_dim + (spec.attention.head_dim + 15) / 16 * 16);
-  return blocks * BlockTable::block_tokens * columns * static_cast<std::size_t>(spec.attention.kv_heads) * static_cast<std::size_t>(spec.layers) *
-         (type == CacheType::f32 ? 4 : 2);
+  return blocks * cache_block_bytes(spec.attention.head_dim, type) * static_cast<std::size_t>(spec.attention.kv_heads) * static_cast<std::size_t>(spec.layers);
 }
 
 }  // namespace diecast::cpu

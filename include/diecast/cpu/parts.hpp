@@ -10,7 +10,9 @@
 #include <vector>
 
 #include <diecast/cpu/arena.hpp>
+#include <diecast/cpu/huge_pages.hpp>
 #include <diecast/cpu/pack.hpp>
+#include <diecast/cpu/screen.hpp>
 #include <diecast/files/decode.hpp>
 #include <diecast/files/weights.hpp>
 #include <diecast/spec/check.hpp>
@@ -38,6 +40,7 @@ struct Parts {
   PackedMatrix position;   // rows 0: none
   PackedMatrix embedding;  // the head, too, where it is tied
   LinearPart head;
+  Screen screen;  // of the head
 };
 
 namespace detail {
@@ -96,6 +99,7 @@ struct PackedModel {
   std::vector<Format> vector_formats;  // that the vectors had in their file, in the order of each_part
   std::span<const std::byte> bytes;    // all of the parts
   std::shared_ptr<const void> owner;   // of the bytes: an arena, or the mapping of an engine file
+  std::shared_ptr<HugePages> pages{};  // of a mapping, which is moved to them as it is used
 
   bool integers() const {  // whether any product needs integer activations
     const auto whole = [](const LinearPart& part) { return part.matrix.rows > 0 && form_of(part.matrix.format).integers; };
@@ -106,13 +110,19 @@ struct PackedModel {
 };
 
 // What pack() will take.
-inline std::size_t packed_bytes(const Weights& weights) {
+inline std::size_t packed_bytes(const Spec& spec, const Weights& weights) {
   std::size_t bytes = 0;
   const auto add = [&](std::size_t one) { bytes += (one + 63) / 64 * 64; };
   Parts parts;
   detail::each_part(
       weights, parts, [&](const Tensor& tensor, PackedMatrix&) { add(detail::shape_of(tensor).bytes()); },
       [&](const Tensor& tensor, const float*&) { add(detail::vector_bytes(tensor)); });
+  const PackedMatrix head = detail::shape_of(weights.head ? *weights.head : weights.embedding);
+  if (has_screen(spec, head.format)) {
+    const Screen screen = screen_shape(head);
+    add(screen.high.bytes());
+    add(screen.norms.bytes());
+  }
   return bytes;
 }
 
@@ -143,6 +153,13 @@ inline PackedModel pack(const Spec& spec, const Weights& weights, int threads) {
         model.vector_formats.push_back(tensor.format);
         place(tensor, detail::vector_bytes(tensor), true);
       });
+  if (has_screen(spec, model.parts.head.matrix.format)) {
+    model.parts.screen = screen_shape(model.parts.head.matrix);
+    for (PackedMatrix* part : {&model.parts.screen.high, &model.parts.screen.norms}) {
+      jobs.push_back({nullptr, end, false});
+      end += (part->bytes() + 63) / 64 * 64;
+    }
+  }
   const auto arena = std::make_shared<const Arena>(end);
   model.bytes = {arena->data(), end};
   model.owner = arena;
@@ -150,9 +167,14 @@ inline PackedModel pack(const Spec& spec, const Weights& weights, int threads) {
   detail::each_part(
       weights, model.parts, [&](const Tensor&, PackedMatrix& part) { part.data = arena->data() + jobs[next++].at; },
       [&](const Tensor&, const float*& part) { part = reinterpret_cast<const float*>(arena->data() + jobs[next++].at); });
+  std::byte* const high = model.parts.screen ? arena->data() + jobs[next++].at : nullptr;
+  std::byte* const norms = model.parts.screen ? arena->data() + jobs[next++].at : nullptr;
+  model.parts.screen.high.data = high;
+  model.parts.screen.norms.data = norms;
 
   const auto fill = [&](int thread) {
     for (const Job& job : jobs) {
+      if (!job.tensor) continue;  // the screen, which is made of the packed head
       std::byte* const to = arena->data() + job.at;
       if (job.vector) {
         if (thread == 0) decode_tensor(*job.tensor, {reinterpret_cast<float*>(to), static_cast<std::size_t>(job.tensor->cols)});
@@ -163,11 +185,17 @@ inline PackedModel pack(const Spec& spec, const Weights& weights, int threads) {
       pack_panels(*job.tensor, first, last, to + static_cast<std::size_t>(first) * shape.panel_bytes());
     }
   };
-  {
+  const auto screen = [&](int thread) {
+    const PackedMatrix& head = model.parts.head.matrix;
+    if (model.parts.screen) fill_screen(head, head.panels() * thread / threads, head.panels() * (thread + 1) / threads, high, norms);
+  };
+  const auto by_all = [threads](const auto& work) {
     std::vector<std::jthread> helpers;
-    for (int thread = 1; thread < threads; ++thread) helpers.emplace_back([&fill, thread] { fill(thread); });
-    fill(0);
-  }
+    for (int thread = 1; thread < threads; ++thread) helpers.emplace_back([&work, thread] { work(thread); });
+    work(0);
+  };
+  by_all(fill);
+  by_all(screen);
   return model;
 }
 

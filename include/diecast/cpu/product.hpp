@@ -21,7 +21,7 @@
 
 namespace diecast::cpu::inline DIECAST_ISA {
 
-inline constexpr int run_time = 0;    // an extent that is not known to the compiler
+inline constexpr int run_time = 0;    // an extent that is not known to the compiler: all models use it, since known ones gain nothing (bench/README.md)
 inline constexpr int least_tile = 6;  // tokens from which on a tile of sixteen costs less than they do one by one
 
 // Where a product's outputs go: out[token * stride + row].
@@ -30,7 +30,7 @@ struct Output {
   std::size_t stride{};
 };
 
-namespace detail {
+namespace inner {
 
 template <int Bits, std::size_t Quad>
 Bytes quad_of(const std::uint8_t* block) {
@@ -139,122 +139,167 @@ template <Format format>
   }
 }
 
-// integer_panel for sixteen tokens, by tiles. unpacked: the panel's integers as bytes; integers, lower: the tokens', one [16][group] after another.
-template <Format format, bool wide>
-[[gnu::flatten]] void tile_panel(const std::byte* panel, const std::uint8_t* unpacked, const std::int8_t* integers, const std::int8_t* lower, const Activations& x,
-                                 int first, Floats (&out)[16]) {
-  constexpr Form form = form_of(format);
-  constexpr std::size_t groups = 32 / form.group;
-  const int cols = x.cols, blocks = cols / block_columns;
-  const std::byte* const scales = panel + form.weight_bytes(cols);
-  const auto from = static_cast<std::size_t>(first), a_row = static_cast<std::size_t>(blocks);
-  const float* const token_scales = x.scales + from * a_row;
-  const float* const token_sums = x.sums + from * a_row;
-  const std::int32_t* const offsets = (form.group == 16 ? x.offsets16 : x.offsets) + from * a_row * groups;
-  alignas(64) std::int32_t sums[2][2][16 * 16];  // of every other group; of wide tokens the upper and the lower plane's
-  const auto multiply = [&](std::size_t b, auto group, auto set) {
-    const std::size_t at = 16 * (b * block_columns + group * form.group);
-    if constexpr (wide) multiply_wide_tiles(integers + at, lower + at, form.group, unpacked + at, sums[set][0], sums[set][1]);
-    else multiply_tiles<static_cast<int>(set())>(integers + at, form.group, unpacked + at, sums[set][0]);
-  };
-  Floats f[16];
-  for (Floats& one : f) one = broadcast(0.0F);
-  const auto finish = [&](std::size_t b, auto set) {
-    const BlockScale<form> of(scales, static_cast<int>(b));
-    unrolled<groups>([&](auto group) {
-      constexpr std::size_t from_set = groups == 1 ? set() : group();
-#pragma GCC unroll 16
-      for (std::size_t t = 0; t < 16; ++t) {
-        Ints acc = load_ints(sums[from_set][0] + 16 * t);
-        if constexpr (wide) acc = shift_left<7>(acc) + load_ints(sums[from_set][1] + 16 * t);
-        if constexpr (form.zero != 0) acc = acc + shift_right<shift_of(form.zero)>(broadcast_int(offsets[(t * a_row + b) * groups + group]));
-        f[t] = fma(of.scale[group] * broadcast(token_scales[t * a_row + b]), to_floats(acc), f[t]);
-      }
-    });
-    if constexpr (form.minimum) {
-#pragma GCC unroll 16
-      for (std::size_t t = 0; t < 16; ++t) f[t] = fma(of.minimum, broadcast(token_sums[t * a_row + b]), f[t]);
-    }
-  };
-  using Even = std::integral_constant<std::size_t, 0>;
-  using Odd = std::integral_constant<std::size_t, 1>;
-  std::size_t b = 0;
-  if constexpr (groups == 1) {
-    for (; b + 2 <= a_row; b += 2) {
-      multiply(b, Even(), Even());
-      multiply(b + 1, Even(), Odd());
-      finish(b, Even());
-      finish(b + 1, Odd());
-    }
-    if (b < a_row) {
-      multiply(b, Even(), Even());
-      finish(b, Even());
-    }
+// Sixteen tokens as tiles take them: their integers [group][16][columns of a group], and the numbers of a block or a group side by side.
+struct TokenTile {
+  const std::int8_t* integers;   // of wide ones the upper plane
+  const std::int8_t* lower;      // null: narrow
+  const float* numbers;          // [block][2][16] scales, then sums
+  const std::int32_t* offsets;   // [group][16]
+};
+
+// Begins a step's two products: two groups of narrow tokens, or both planes of one group of wide ones.
+template <std::size_t columns, bool wide, int set>
+[[gnu::always_inline]] inline void begin_step(const TokenTile& x, const std::uint8_t* unpacked, std::size_t step, std::size_t groups) {
+  const std::size_t at = 16 * columns * (wide ? 1 : 2) * step;
+  if constexpr (wide) {
+    begin_tiles<set, true>(x.integers + at, unpacked + at, x.lower + at, unpacked + at, columns);
   } else {
-    for (; b < a_row; ++b) {
-      multiply(b, Even(), Even());
-      multiply(b, Odd(), Odd());
-      finish(b, Even());
+    const std::size_t other = 2 * step + 1 < groups ? at + 16 * columns : at;  // an odd last one: nobody reads its neighbour's sums
+    begin_tiles<set, false>(x.integers + at, unpacked + at, x.integers + other, unpacked + other, columns);
+  }
+}
+
+// Adds a group's sums, scaled, to sixteen tokens' outputs.
+template <Form form, bool wide>
+[[gnu::always_inline]] inline void add_group(const std::byte* scales, const TokenTile& x, std::size_t group, const std::int32_t* sums, const std::int32_t* lower, Floats (&f)[16]) {
+  constexpr std::size_t in_block = 32 / form.group;
+  const std::size_t b = group / in_block;
+  const BlockScale<form> of(scales, static_cast<int>(b));
+  const Floats scale = of.scale[in_block == 1 ? 0 : group % in_block];
+  const float* const numbers = x.numbers + 32 * b;
+#pragma GCC unroll 16
+  for (std::size_t t = 0; t < 16; ++t) {
+    Ints acc = load_ints(sums + 16 * t);
+    if constexpr (wide) acc = shift_left<7>(acc) + load_ints(lower + 16 * t);
+    if constexpr (form.zero != 0) acc = acc + shift_right<shift_of(form.zero)>(broadcast_int(x.offsets[16 * group + t]));
+    f[t] = fma(scale * broadcast(numbers[t]), to_floats(acc), f[t]);
+    if constexpr (form.minimum) f[t] = fma(of.minimum, broadcast(numbers[16 + t]), f[t]);
+  }
+}
+
+// One step: its sums are fetched, the next one's products begun, then the sums are added. No lambda takes f by reference: g++ would keep it in memory,
+// which costs half of the speed.
+template <Form form, bool wide, int set>
+[[gnu::always_inline]] inline void take_step(const std::byte* scales, const std::uint8_t* unpacked, const TokenTile& x, std::size_t step, std::size_t groups, std::int32_t* sums,
+                                             Floats (&f)[16]) {
+  const std::size_t steps = wide ? groups : (groups + 1) / 2;
+  store_tiles<set>(sums, sums + 256);
+  if (step + 1 < steps) begin_step<form.group, wide, 1 - set>(x, unpacked, step + 1, groups);
+  if constexpr (wide) {
+    add_group<form, true>(scales, x, step, sums, sums + 256, f);
+  } else {
+    add_group<form, false>(scales, x, 2 * step, sums, nullptr, f);
+    if (2 * step + 1 < groups) add_group<form, false>(scales, x, 2 * step + 1, sums + 256, nullptr, f);
+  }
+}
+
+// integer_panel for sixteen tokens. unpacked: the panel's integers as bytes.
+template <Format format, int Cols, bool wide>
+void tile_panel(const std::byte* panel, const std::uint8_t* unpacked, const TokenTile& x, int run_time_cols, Floats (&out)[16]) {
+  constexpr Form form = form_of(format);
+  const int cols = Cols == run_time ? run_time_cols : Cols;
+  const std::byte* const scales = panel + form.weight_bytes(cols);
+  const std::size_t groups = static_cast<std::size_t>(cols) / form.group, steps = wide ? groups : (groups + 1) / 2;
+  alignas(64) std::int32_t sums[2 * 16 * 16];
+  Floats f[16];
+#pragma GCC unroll 16
+  for (int t = 0; t < 16; ++t) f[t] = broadcast(0.0F);
+  begin_step<form.group, wide, 0>(x, unpacked, 0, groups);
+  std::size_t step = 0;
+  for (; step + 2 <= steps; step += 2) {
+    take_step<form, wide, 0>(scales, unpacked, x, step, groups, sums, f);
+    take_step<form, wide, 1>(scales, unpacked, x, step + 1, groups, sums, f);
+  }
+  if (step < steps) take_step<form, wide, 0>(scales, unpacked, x, step, groups, sums, f);
+#pragma GCC unroll 16
+  for (int t = 0; t < 16; ++t) out[t] = f[t];
+}
+
+// Memory of this thread that only grows, 64-byte aligned: `Use` tells one from another.
+template <class T, int Use>
+T* thread_memory(std::size_t size) {
+  thread_local std::vector<T> values;
+  values.resize((std::max)(values.size(), size + 64 / sizeof(T)));
+  return values.data() + (64 - reinterpret_cast<std::uintptr_t>(values.data()) % 64) % 64 / sizeof(T);
+}
+
+// All tokens, sixteen after sixteen, as tiles take them.
+template <std::size_t group>
+class TokenTiles {
+ public:
+  TokenTiles(const Activations& x, int tokens) : cols_(static_cast<std::size_t>(x.cols)), wide_(x.lower != nullptr) {
+    const auto tiles = static_cast<std::size_t>((tokens + 15) / 16), blocks = cols_ / block_columns, groups = cols_ / group;
+    integers_ = thread_memory<std::int8_t, 0>(tiles * 16 * cols_ * (wide_ ? 2 : 1));
+    numbers_ = thread_memory<float, 0>(tiles * 32 * blocks);
+    offsets_ = thread_memory<std::int32_t, 0>(tiles * 16 * groups);
+    const std::int32_t* const of_groups = group == 16 ? x.offsets16 : x.offsets;
+    for (std::size_t tile = 0; tile < tiles; ++tile) {
+      const TokenTile to = (*this)[tile];
+      const std::size_t first = 16 * tile;
+      lay(x.integers + first * cols_, groups, const_cast<std::int8_t*>(to.integers));
+      if (wide_) lay(x.lower + first * cols_, groups, const_cast<std::int8_t*>(to.lower));
+      turn(x.scales + first * blocks, blocks, 32, const_cast<float*>(to.numbers));
+      turn(x.sums + first * blocks, blocks, 32, const_cast<float*>(to.numbers) + 16);
+      turn(of_groups + first * groups, groups, 16, const_cast<std::int32_t*>(to.offsets));
     }
   }
-#pragma GCC unroll 16
-  for (std::size_t t = 0; t < 16; ++t) out[t] = f[t];
-}
-#endif
 
-#if defined(__AMX_INT8__)
-// The tokens' integers as tiles lie: sixteen tokens' columns of a group together, group after group.
-inline void lay_tiles(const std::int8_t* from, int tokens, int cols, int group, std::int8_t* to) {
-  for (int first = 0; first < tokens; first += 16)
-    for (int column = 0; column < cols; column += group)
-      for (int t = 0; t < 16; ++t, to += group)
-        std::memcpy(to, from + static_cast<std::size_t>(first + t) * static_cast<std::size_t>(cols) + column, static_cast<std::size_t>(group));
-}
+  TokenTile operator[](std::size_t tile) const {
+    const std::size_t blocks = cols_ / block_columns, groups = cols_ / group;
+    const std::int8_t* const at = integers_ + tile * 16 * cols_ * (wide_ ? 2 : 1);
+    return {at, wide_ ? at + 16 * cols_ : nullptr, numbers_ + tile * 32 * blocks, offsets_ + tile * 16 * groups};
+  }
 
-// Memory of this thread, 64-byte aligned.
-template <class T>
-T* scratch(std::vector<T>& memory, std::size_t size) {
-  memory.resize((std::max)(memory.size(), size + 64));
-  return memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64;
-}
+ private:
+  void lay(const std::int8_t* from, std::size_t groups, std::int8_t* to) const {  // [16][cols] to [groups][16][group]
+    for (std::size_t g = 0; g < groups; ++g)
+      for (std::size_t t = 0; t < 16; ++t, to += group) std::memcpy(to, from + t * cols_ + g * group, group);
+  }
+  template <class T>
+  static void turn(const T* from, std::size_t count, std::size_t stride, T* to) {  // [16][count] to [count][16 of stride]
+    for (std::size_t t = 0; t < 16; ++t)
+      for (std::size_t i = 0; i < count; ++i) to[stride * i + t] = from[t * count + i];
+  }
+
+  std::int8_t* integers_;
+  float* numbers_;
+  std::int32_t* offsets_;
+  std::size_t cols_;
+  bool wide_;
+};
 
 // Tokens in sixteens; the last tile may hold fewer, and reads rows behind them that belong to nobody. Two panels at a time, while the tokens' bytes
 // are in the first cache.
-template <Format format>
+template <Format format, int Cols>
 void product_by_tiles(const PackedMatrix& matrix, const float* bias, const Activations& x, int tokens, int first_panel, int last_panel, Output out, Ahead& ahead) {
   constexpr Form form = form_of(format);
   constexpr int together = 2;
   const int cols = matrix.cols;
-  const std::size_t unpacked_bytes = 16 * static_cast<std::size_t>(cols), all_tokens = static_cast<std::size_t>(round_up(tokens, 16)) * static_cast<std::size_t>(cols);
-  thread_local std::vector<std::uint8_t> weights_memory;
-  thread_local std::vector<std::int8_t> tokens_memory;
-  std::uint8_t* const weights = scratch(weights_memory, together * unpacked_bytes);
-  std::int8_t* const integers = scratch(tokens_memory, 2 * all_tokens);
-  std::int8_t* const lower = integers + all_tokens;
-  lay_tiles(x.integers, tokens, cols, form.group, integers);
-  if (x.lower) lay_tiles(x.lower, tokens, cols, form.group, lower);
+  const std::size_t panel_bytes = form.panel_bytes(cols);
+  std::uint8_t* const unpacked = thread_memory<std::uint8_t, 0>(form.bits == 8 ? 0 : together * 16 * static_cast<std::size_t>(cols));
+  const TokenTiles<form.group> tiles_of(x, tokens);
   const Tiles tiles(form.group);
   for (int begin = first_panel; begin < last_panel; begin += together) {
     const int end = (std::min)(begin + together, last_panel);
-    const std::uint8_t* unpacked[together] = {};
+    const std::uint8_t* weights[together] = {};
     for (int panel = begin; panel < end; ++panel) {
-      const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * form.panel_bytes(cols);
-      ahead.advance(form.panel_bytes(cols));
+      const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * panel_bytes;
+      ahead.advance(panel_bytes);
       if constexpr (form.bits == 8) {
-        unpacked[panel - begin] = reinterpret_cast<const std::uint8_t*>(data);
+        weights[panel - begin] = reinterpret_cast<const std::uint8_t*>(data);
       } else {
-        std::uint8_t* const to = weights + static_cast<std::size_t>(panel - begin) * unpacked_bytes;
+        std::uint8_t* const to = unpacked + static_cast<std::size_t>(panel - begin) * 16 * static_cast<std::size_t>(cols);
         unpack_panel<format>(data, cols, to);
-        unpacked[panel - begin] = to;
+        weights[panel - begin] = to;
       }
     }
     for (int first = 0; first < tokens; first += 16) {
+      const TokenTile tile = tiles_of[static_cast<std::size_t>(first / 16)];
       for (int panel = begin; panel < end; ++panel) {
-        const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * form.panel_bytes(cols);
-        const std::size_t at = static_cast<std::size_t>(first) * static_cast<std::size_t>(cols);
+        const std::byte* const data = matrix.data + static_cast<std::size_t>(panel) * panel_bytes;
         Floats f[16];
-        if (x.lower) tile_panel<format, true>(data, unpacked[panel - begin], integers + at, lower + at, x, first, f);
-        else tile_panel<format, false>(data, unpacked[panel - begin], integers + at, nullptr, x, first, f);
+        if (tile.lower) tile_panel<format, Cols, true>(data, weights[panel - begin], tile, cols, f);
+        else tile_panel<format, Cols, false>(data, weights[panel - begin], tile, cols, f);
         for (int t = 0; t < 16 && first + t < tokens; ++t)
           store_tail(out.values + static_cast<std::size_t>(first + t) * out.stride + 16 * static_cast<std::size_t>(panel),
                      bias ? f[t] + load(bias + 16 * static_cast<std::size_t>(panel)) : f[t], matrix.rows - 16 * panel);
@@ -294,7 +339,7 @@ template <Format format, int Cols, int Tokens>
   for (int token = 0; token < Tokens; ++token) f[token] = (sums[token][0] + sums[token][1]) + (sums[token][2] + sums[token][3]);
 }
 
-}  // namespace detail
+}  // namespace inner
 
 
 // Rows 16 * first_panel to 16 * last_panel of W x for `tokens` tokens, plus the bias [rows padded to 16] where there is one.
@@ -305,7 +350,7 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
   Ahead nothing;
 #if defined(__AMX_INT8__)
   if constexpr (integers) {
-    if (tokens >= least_tile && tiles_ready()) return detail::product_by_tiles<format>(matrix, bias, x, tokens, first_panel, last_panel, out, ahead);
+    if (tokens >= least_tile && tiles_ready()) return inner::product_by_tiles<format, Cols>(matrix, bias, x, tokens, first_panel, last_panel, out, ahead);
   }
 #endif
   for (int panel = first_panel; panel < last_panel; ++panel) {
@@ -315,20 +360,18 @@ void product(const PackedMatrix& matrix, const float* bias, const Activations& x
     const auto tile = [&]<int Tokens>(int first) {
       Floats f[Tokens];
       Ahead& here = first == 0 ? ahead : nothing;
-      // A tile of tokens has one kernel for all widths; bench/extents.cpp measures what one token has of a known one.
-      constexpr int known = Tokens == 1 ? Cols : run_time;
       if constexpr (integers) {
-        if (x.lower) detail::integer_panel<format, known, Tokens, true>(data, x, first, f, here);
-        else detail::integer_panel<format, known, Tokens, false>(data, x, first, f, here);
+        if (x.lower) inner::integer_panel<format, Cols, Tokens, true>(data, x, first, f, here);
+        else inner::integer_panel<format, Cols, Tokens, false>(data, x, first, f, here);
       } else {
-        detail::float_panel<format, run_time, Tokens>(data, x, first, f, here);
+        inner::float_panel<format, Cols, Tokens>(data, x, first, f, here);
       }
 #pragma GCC unroll 16
       for (std::size_t token = 0; token < Tokens; ++token)
         store_tail(out.values + (static_cast<std::size_t>(first) + token) * out.stride + 16 * static_cast<std::size_t>(panel), bias ? f[token] + plus : f[token], rows);
     };
     int token = 0;
-    if constexpr (integers) {
+    if constexpr (integers && !compiled_with_tiles) {  // AMX takes so many together; compiling these as well would take a quarter longer
       for (; token + 12 <= tokens; token += 12) tile.template operator()<12>(token);
       for (; token + 8 <= tokens; token += 8) tile.template operator()<8>(token);
     }

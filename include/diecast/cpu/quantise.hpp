@@ -26,9 +26,14 @@ struct Activations {
 
   int stride() const { return round_up(cols, lanes); }
   int blocks() const { return cols / block_columns; }
+  Activations from(int row) const {  // this row and those behind it
+    const auto r = static_cast<std::size_t>(row), at = r * static_cast<std::size_t>(cols), in_blocks = r * static_cast<std::size_t>(blocks());
+    return {values + r * static_cast<std::size_t>(stride()), integers + at, lower ? lower + at : nullptr, scales + in_blocks, sums + in_blocks, offsets + in_blocks,
+            offsets16 + 2 * in_blocks, cols};
+  }
 };
 
-namespace detail {
+namespace inner {
 
 template <bool wide>
 void quantise_blocks(const Activations& x, std::size_t row) {
@@ -63,11 +68,11 @@ void quantise_blocks(const Activations& x, std::size_t row) {
   }
 }
 
-}  // namespace detail
+}  // namespace inner
 
 inline void quantise(const Activations& x, int row) {
-  if (x.lower) detail::quantise_blocks<true>(x, static_cast<std::size_t>(row));
-  else detail::quantise_blocks<false>(x, static_cast<std::size_t>(row));
+  if (x.lower) inner::quantise_blocks<true>(x, static_cast<std::size_t>(row));
+  else inner::quantise_blocks<false>(x, static_cast<std::size_t>(row));
 }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA

@@ -33,7 +33,7 @@ inline bool tiles_ready() {
   return ready;
 }
 
-// The tiles of this thread while it multiplies. 0 and 1: tokens' bytes, [16][columns]; 2: weights, [columns / 4][64]; 4 to 7: sums, [16][16].
+// The tiles of this thread while it multiplies. 0 and 1: tokens' bytes, [16][columns]; 2 and 3: weights, [columns / 4][64]; 4 to 7: sums, [16][16].
 class Tiles {
  public:
   explicit Tiles(int columns) {
@@ -49,6 +49,7 @@ class Tiles {
     set(0, 16, columns);
     set(1, 16, columns);
     set(2, columns / 4, 64);
+    set(3, columns / 4, 64);
     for (int tile = 4; tile < 8; ++tile) set(tile, 16, 64);
     asm volatile("" : : "r"(&config) : "memory");  // g++ 12 believes that only eight bytes are read, and may leave out what is written behind them
     _tile_loadconfig(&config);
@@ -58,34 +59,38 @@ class Tiles {
   ~Tiles() { _tile_release(); }
 };
 
-// sums = tokens x weights for one group of columns. Two sets of tiles alternate, so that one product's sums are written while the next is computed.
-template <int set>
-void multiply_tiles(const std::int8_t* tokens, std::size_t stride, const std::uint8_t* weights, std::int32_t* sums) {
+// Two products at a time, each of one group of columns, begun here and fetched later: a product takes some fifty cycles until its sums can be stored, in
+// which the sums of the two before are turned into floats. So there are two sets of tiles. A CPU whose other thread is busy has few tiles to rename to:
+// weights that both products take are loaded once.
+template <int set, bool same_weights>
+void begin_tiles(const std::int8_t* tokens, const std::uint8_t* weights, const std::int8_t* other_tokens, const std::uint8_t* other_weights, std::size_t stride) {
   _tile_loadd(2, weights, 64);
+  _tile_loadd(0, tokens, stride);
+  if constexpr (!same_weights) _tile_loadd(3, other_weights, 64);
+  _tile_loadd(1, other_tokens, stride);
   if constexpr (set == 0) {
     _tile_zero(4);
-    _tile_loadd(0, tokens, stride);
     _tile_dpbsud(4, 0, 2);
-    _tile_stored(4, sums, 64);
-  } else {
     _tile_zero(5);
-    _tile_loadd(1, tokens, stride);
-    _tile_dpbsud(5, 1, 2);
-    _tile_stored(5, sums, 64);
+    if constexpr (same_weights) _tile_dpbsud(5, 1, 2);
+    else _tile_dpbsud(5, 1, 3);
+  } else {
+    _tile_zero(6);
+    _tile_dpbsud(6, 0, 2);
+    _tile_zero(7);
+    if constexpr (same_weights) _tile_dpbsud(7, 1, 2);
+    else _tile_dpbsud(7, 1, 3);
   }
 }
-// Both planes of wide tokens with the same weights.
-inline void multiply_wide_tiles(const std::int8_t* upper, const std::int8_t* lower, std::size_t stride, const std::uint8_t* weights, std::int32_t* upper_sums,
-                                std::int32_t* lower_sums) {
-  _tile_loadd(2, weights, 64);
-  _tile_zero(6);
-  _tile_loadd(0, upper, stride);
-  _tile_dpbsud(6, 0, 2);
-  _tile_zero(7);
-  _tile_loadd(1, lower, stride);
-  _tile_dpbsud(7, 1, 2);
-  _tile_stored(6, upper_sums, 64);
-  _tile_stored(7, lower_sums, 64);
+template <int set>
+void store_tiles(std::int32_t* sums, std::int32_t* other_sums) {
+  if constexpr (set == 0) {
+    _tile_stored(4, sums, 64);
+    _tile_stored(5, other_sums, 64);
+  } else {
+    _tile_stored(6, sums, 64);
+    _tile_stored(7, other_sums, 64);
+  }
 }
 
 }  // namespace diecast::cpu::inline DIECAST_ISA

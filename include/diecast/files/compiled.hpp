@@ -18,6 +18,7 @@
 #include <diecast/spec/check.hpp>
 #include <diecast/spec/compare.hpp>
 #include <diecast/spec/spec.hpp>
+#include <diecast/text.hpp>
 
 namespace diecast {
 
@@ -131,7 +132,7 @@ template <class = void>
 std::vector<std::string> different_facts(const Compiled& compiled, const Model& file) {
   std::vector<std::string> different;
   const auto compare = [&different](std::string_view what, std::string_view ours, std::string_view theirs) {
-    if (ours != theirs) different.push_back(std::string(what) + ": compiled \"" + std::string(ours) + "\", file \"" + std::string(theirs) + "\"");
+    if (ours != theirs) different.push_back(std::string(what) + ": compiled " + in_quotes(ours) + ", file " + in_quotes(theirs));
   };
   if (compiled.tokenizer) {
     compare("tokenizer", family_name(compiled.tokenizer->family), family_name(file.tokenizer.family));

@@ -18,30 +18,12 @@
 #include <nlohmann/json.hpp>
 
 #include <diecast/error.hpp>
+#include <diecast/text.hpp>
 #include <diecast/files/mapping.hpp>
 
 namespace diecast {
 
 using Json = nlohmann::json;
-
-// Text from a file as it may stand in a sentence: in quotes, control characters and quotes escaped, cut when long.
-inline std::string in_quotes(std::string_view text) {
-  constexpr std::size_t longest = 120;
-  constexpr char digits[] = "0123456789abcdef";
-  std::string out = "\"";
-  for (const char c : text.substr(0, longest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      out += "\\x";
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
-    } else {
-      if (c == '"' || c == '\\') out += '\\';
-      out += c;
-    }
-  }
-  return out + (text.size() > longest ? "\"..." : "\"");
-}
 
 // A value as it may stand in a sentence. Objects and arrays are only named: they can be as large as the file.
 inline std::string shown(const Json& value) {

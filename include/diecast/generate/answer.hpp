@@ -17,7 +17,7 @@
 namespace diecast {
 
 struct Request {
-  std::variant<PromptText, std::vector<int>> prompt;  // text is tokenized and gets its one BOS; ids are taken as they are
+  std::variant<PromptText, std::vector<int>> prompt{};  // text is tokenized and gets its one BOS; ids are taken as they are
   SamplingOptions sampling{};
   int max_tokens = 256;
   std::vector<std::string> stop{};
@@ -37,6 +37,7 @@ struct Piece {
   int id;
   std::string_view text;  // what has become visible: often the token's text, empty while a character or a stop string is incomplete
   const TokenLogprobs* logprobs;  // null where none were asked for
+  std::uint32_t choice = 0;       // of the answer that it belongs to
 };
 
 struct Answer {
@@ -47,6 +48,7 @@ struct Answer {
   Usage usage;
   std::vector<TokenLogprobs> logprobs;  // one for each id, where they were asked for
   Timing timing;
+  std::uint32_t choice = 0;  // the request's
 };
 
 }  // namespace diecast

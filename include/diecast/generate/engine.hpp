@@ -13,6 +13,7 @@
 #include <diecast/chat/chat_template.hpp>
 #include <diecast/error.hpp>
 #include <diecast/files/model.hpp>
+#include <diecast/generate/scheduler.hpp>
 #include <diecast/generate/session.hpp>
 #include <diecast/sample/defaults.hpp>
 #include <diecast/tokens/tokenizer.hpp>
@@ -27,6 +28,10 @@ class Engine {
     if (!model_.chat_template) return;
     if (parsed && parsed->source == *model_.chat_template) template_.emplace(*parsed);
     else template_.emplace(*model_.chat_template);
+    // For what may outlive the engine. Made here, where the template language is compiled anyway, and not again wherever a session is opened.
+    render_ = [shared = *template_, bos = marker(tokenizer_->bos), eos = marker(tokenizer_->eos)](std::span<const Message> messages) {
+      return shared.render(messages, true, bos, eos);
+    };
   }
 
   const Model& model() const { return model_; }
@@ -50,7 +55,10 @@ class Engine {
   // How the model is sampled where the user says nothing.
   SamplingOptions sampling() const { return resolve({}, model_.generation); }
 
-  Session session(SessionOptions options = {}) const { return Session(backend_, tokenizer_, model_.generation.eos, options); }
+  Session session(SessionOptions options = {}) const { return Session(backend_, tokenizer_, model_.generation.eos, options, render_); }
+
+  // For many at once; the engine may go, what it shares stays.
+  Scheduler scheduler(SchedulerOptions options = {}) const { return Scheduler(backend_, tokenizer_, model_.generation.eos, options); }
 
   // One question, one answer.
   Answer answer(std::string_view user) const { return session().generate({.prompt = prompt(user), .sampling = sampling(), .max_tokens = resolve_max_tokens({}, model_.generation)}); }
@@ -62,6 +70,7 @@ class Engine {
   std::shared_ptr<const Backend> backend_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::optional<ChatTemplate> template_;
+  Session::Render render_;
 };
 
 }  // namespace diecast

@@ -18,6 +18,7 @@ enum class FinishReason {
   stop,       // an end-of-sequence token or a stop string
   length,     // max_tokens or the context
   cancelled,  // the caller went away
+  deadline,   // the caller's time is over
 };
 
 constexpr std::string_view name(FinishReason reason) {
@@ -25,6 +26,7 @@ constexpr std::string_view name(FinishReason reason) {
     case FinishReason::stop: return "stop";
     case FinishReason::length: return "length";
     case FinishReason::cancelled: return "cancelled";
+    case FinishReason::deadline: return "deadline";
   }
   return "?";
 }

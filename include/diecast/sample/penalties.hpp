@@ -18,6 +18,7 @@ class History {
     for (const int id : ids) in_answer_.try_emplace(id, 0);
   }
   void answer(int id) { ++in_answer_[id]; }
+  std::size_t size() const { return in_answer_.size(); }  // different ids that occurred
 
   // Changes the logits of the ids that occurred, in the design's order: repetition, presence, frequency.
   void apply(const SamplingOptions& options, std::span<float> logits) const {

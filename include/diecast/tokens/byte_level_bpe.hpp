@@ -17,6 +17,7 @@
 
 #include <diecast/error.hpp>
 #include <diecast/files/model.hpp>
+#include <diecast/text.hpp>
 #include <diecast/tokens/added_tokens.hpp>
 #include <diecast/tokens/byte_alphabet.hpp>
 #include <diecast/tokens/merges.hpp>
@@ -97,7 +98,7 @@ class ByteLevelBpe final : public Tokenizer {
     if (name.empty()) return std::nullopt;
     if (name == "NFC") return NormalForm::nfc;
     if (name == "NFKC") return NormalForm::nfkc;
-    throw Error("the normalizer \"" + name + "\" is not known; known are NFC and NFKC");
+    throw Error("the normalizer " + in_quotes(name) + " is not known; known are NFC and NFKC");
   }
 
   // Text in which the first pass found no added token; the second looks for those that are matched after normalisation.
@@ -150,7 +151,7 @@ class ByteLevelBpe final : public Tokenizer {
       }
     }
     add_ids(ordinary, [&](int id, int known) {
-      throw Error("the piece \"" + tables.pieces[static_cast<std::size_t>(id)] + "\" has two ids: " + std::to_string(known) + " and " + std::to_string(id));
+      throw Error("the piece " + in_quotes(tables.pieces[static_cast<std::size_t>(id)]) + " has two ids: " + std::to_string(known) + " and " + std::to_string(id));
     });
     std::vector<int> others;
     for (const AddedToken* token : added) others.push_back(token->id);
@@ -239,7 +240,7 @@ class ByteLevelBpe final : public Tokenizer {
 
   // A merge is left out where one of its three pieces is a control token; any other that could not be read is refused.
   void check_left_out(std::size_t rank, std::string_view merge, const Merge& found, std::unordered_set<std::string_view>& control) const {
-    const auto refuse = [&](const std::string& why) { throw Error("merge " + std::to_string(rank) + " (\"" + std::string(merge) + "\") " + why); };
+    const auto refuse = [&](const std::string& why) { throw Error("merge " + std::to_string(rank) + " (" + in_quotes(merge) + ") " + why); };
     const std::size_t gap = merge.find(' ');
     if (gap == std::string_view::npos || gap == 0 || gap + 1 == merge.size()) refuse("is not two pieces with a space between");
     const std::string left(merge.substr(0, gap));
@@ -254,9 +255,9 @@ class ByteLevelBpe final : public Tokenizer {
         if (is_control(id)) control.insert(piece(id));
       }
     }
-    if (found.left < 0 && !control.contains(left)) refuse("joins \"" + left + "\", which is no piece");
-    if (found.right < 0 && !control.contains(right)) refuse("joins \"" + right + "\", which is no piece");
-    if (found.result < 0 && !control.contains(left + right)) refuse("makes \"" + left + right + "\", which is no piece");
+    if (found.left < 0 && !control.contains(left)) refuse("joins " + in_quotes(left) + ", which is no piece");
+    if (found.right < 0 && !control.contains(right)) refuse("joins " + in_quotes(right) + ", which is no piece");
+    if (found.result < 0 && !control.contains(left + right)) refuse("makes " + in_quotes(left + right) + ", which is no piece");
   }
 
   static constexpr std::size_t block = 32;  // so many questions to the memory at a time

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <diecast/error.hpp>
+#include <diecast/text.hpp>
 #include <diecast/tokens/scan.hpp>
 #include <diecast/tokens/scan_deepseek.hpp>
 #include <diecast/tokens/scan_falcon.hpp>
@@ -110,11 +111,11 @@ inline PreTokenizer find_pre_tokenizer(std::string_view name) {
     if (known.name == name) return known.meaning;
   }
   if (name.empty() || name == "default") {
-    throw Error("the file does not say which pre-tokenizer its byte-level BPE uses (\"" + std::string(name) + "\"), and guessing would change the ids");
+    throw Error("the file does not say which pre-tokenizer its byte-level BPE uses (" + in_quotes(name) + "), and guessing would change the ids");
   }
   std::string names;
   for (const detail::NamedPreTokenizer& known : detail::pre_tokenizers) names += (names.empty() ? "" : ", ") + std::string(known.name);
-  throw Error("the pre-tokenizer \"" + std::string(name) + "\" is not known; known are " + names);
+  throw Error("the pre-tokenizer " + in_quotes(name) + " is not known; known are " + names);
 }
 
 }  // namespace diecast

@@ -15,6 +15,7 @@
 
 #include <diecast/error.hpp>
 #include <diecast/files/model.hpp>
+#include <diecast/text.hpp>
 #include <diecast/tokens/added_tokens.hpp>
 #include <diecast/tokens/make_tokenizer.hpp>
 #include <diecast/tokens/sentencepiece_proto.hpp>
@@ -150,7 +151,7 @@ class SentencePieceTokenizer final : public Tokenizer {
       if (token.id < 0 || static_cast<std::size_t>(token.id) >= all.pieces.size()) continue;  // refused by the vocabulary
       if (static_cast<std::size_t>(token.id) == unknown) token.special = false;
       if (token.special && all.kinds[static_cast<std::size_t>(token.id)] == TokenKind::byte) {
-        throw Error("the added token \"" + token.content + "\" is special, but its id " + std::to_string(token.id) + " is that of a byte");
+        throw Error("the added token " + in_quotes(token.content) + " is special, but its id " + std::to_string(token.id) + " is that of a byte");
       }
     }
     kinds_ = all.kinds;
@@ -180,7 +181,7 @@ class SentencePieceTokenizer final : public Tokenizer {
       const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
       const int high = piece.size() == 6 ? digit(piece[3]) : -1;
       const int low = piece.size() == 6 ? digit(piece[4]) : -1;
-      if (high < 0 || low < 0) throw Error("the byte piece \"" + std::string(piece) + "\" is not spelled like <0x41>");
+      if (high < 0 || low < 0) throw Error("the byte piece " + in_quotes(piece) + " is not spelled like <0x41>");
       return std::string(1, static_cast<char>(static_cast<unsigned char>(high * 16 + low)));
     }
     std::string text;

@@ -11,6 +11,7 @@
 
 #include <diecast/error.hpp>
 #include <diecast/files/model.hpp>
+#include <diecast/text.hpp>
 #include <diecast/tokens/strings.hpp>
 
 namespace diecast {
@@ -27,7 +28,7 @@ class Vocabulary {
     for (const std::string& piece : tables.pieces) pieces_.push_back(piece.copy(pieces_.room(), piece.size()));
     for (std::size_t id = 0; id < tables.kinds.size(); ++id) control_[id] = tables.kinds[id] == TokenKind::control;
     for (const AddedToken& token : tables.added) {
-      check_id("the added token \"" + token.content + "\"", token.id);
+      check_id("the added token " + in_quotes(token.content), token.id);
       if (token.special) control_[static_cast<std::size_t>(token.id)] = true;
     }
     check_id("the BOS token", tables.bos.value_or(0));
