@@ -2,8 +2,8 @@
 # tsan_programs), and their runs are tests of the release build, so that one ctest tells everything. Included after the programs are known.
 option(DIECAST_SANITIZED "test what the presets asan and tsan built" OFF)
 
-set(asan files chat tokens backend sample generate trace serve cpu_sanitized)  # where bytes and indices from outside are handled
-set(tsan reference generate serve cpu_threads)                              # where threads are
+set(asan files chat tokens backend sample generate trace serve cpu_sanitized simt)  # where bytes and indices from outside are handled
+set(tsan reference generate serve cpu_threads)                                   # where threads are
 
 foreach(sanitizer asan tsan)
   add_custom_target(${sanitizer}_programs)
