@@ -38,6 +38,15 @@ struct GateUp {
     BlockSumShared<threads> sum;
   };
 
+  // The weights that this warp begins with.
+  template <ExecutionContext C>
+  DIECAST_DEVICE static void prefetch(C& ctx, const Params& p) {
+    const int item = ctx.block() * (threads / warp_lanes) + ctx.warp();
+    if (item >= shape.width) return;
+    prefetch_row<hidden.value, set>(ctx, p.up, item);
+    if constexpr (shape.gated) prefetch_row<hidden.value, set>(ctx, p.gate, item);
+  }
+
   template <ExecutionContext C>
   DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
     constexpr int warps = threads / warp_lanes;

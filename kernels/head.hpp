@@ -55,6 +55,13 @@ struct Head {
     BlockSumShared<threads> sum;
   };
 
+  // The weights that this warp begins with.
+  template <ExecutionContext C>
+  DIECAST_DEVICE static void prefetch(C& ctx, const Params& p) {
+    const int item = ctx.block() * (threads / warp_lanes) + ctx.warp();
+    if (item < vocab.value) prefetch_row<hidden.value, set>(ctx, p.head, item);
+  }
+
   template <ExecutionContext C>
   DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
     constexpr int warps = threads / warp_lanes;

@@ -38,6 +38,13 @@ struct LinearResidual {
     BlockSumShared<threads> sum;
   };
 
+  // The weights that this warp begins with.
+  template <ExecutionContext C>
+  DIECAST_DEVICE static void prefetch(C& ctx, const Params& p) {
+    const int item = ctx.block() * (threads / warp_lanes) + ctx.warp();
+    if (item < extents.out) prefetch_row<extents.in, set>(ctx, p.linear, item);
+  }
+
   template <ExecutionContext C>
   DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
     constexpr int warps = threads / warp_lanes;

@@ -14,15 +14,15 @@
 namespace diecast::kernels {
 
 using Words = Vector<std::uint32_t, 4>;
-using Floats = Vector<float, 4>;
+using FloatQuad = Vector<float, 4>;
 
 // The eight floats of an octet.
 template <WeightForm form, int width, ExecutionContext C>
 DIECAST_DEVICE inline void load_octet(C& ctx, const unsigned char* row, int octet, float (&w)[8]) {
   if constexpr (form.bits == 32) {
-    const auto* planes = reinterpret_cast<const Floats*>(row);
+    const auto* planes = reinterpret_cast<const FloatQuad*>(row);
     constexpr int octets = WeightForm::octets(width);
-    const Floats low = ctx.load_once(planes, octet), high = ctx.load_once(planes, octets + octet);
+    const FloatQuad low = ctx.load_once(planes, octet), high = ctx.load_once(planes, octets + octet);
     for (int i = 0; i < 4; ++i) {
       w[i] = low.at[i];
       w[i + 4] = high.at[i];
@@ -46,7 +46,7 @@ DIECAST_DEVICE inline void add_floats(C& ctx, const unsigned char* row, const Ac
     for (int t = 0; t < tokens; ++t)
       if (t < count) {
         const auto* planes = as_vectors<4>(x.as_floats.values[t]);
-        const Floats low = ctx.load(planes, octet), high = ctx.load(planes, Rows::plane / 4 + octet);
+        const FloatQuad low = ctx.load(planes, octet), high = ctx.load(planes, Rows::plane / 4 + octet);
         for (int i = 0; i < 4; ++i) sum[t] = ctx.fma(w[i], low.at[i], sum[t]);
         for (int i = 0; i < 4; ++i) sum[t] = ctx.fma(w[i + 4], high.at[i], sum[t]);
       }
@@ -170,6 +170,17 @@ DIECAST_DEVICE inline void multiply_row(C& ctx, const Linear& linear, std::int64
   const float bias = linear.bias != nullptr ? ctx.load_constant(linear.bias, row) : 0.0f;
   for (int t = 0; t < tokens; ++t)
     if (t < count) sum[t] = ctx.warp_sum(sum[t]) + bias;
+}
+
+// Asks for a row's bytes, a warp's lanes 128 bytes each: nothing waits for them yet.
+template <int width, FormSet set, ExecutionContext C>
+DIECAST_DEVICE inline void prefetch_row(C& ctx, const Linear& linear, std::int64_t row) {
+  with_form<set>(linear.form, [&]<WeightForm form>() {
+    if constexpr (form.fits(width)) {
+      constexpr std::int64_t stride = form.row_bytes(width);
+      for (std::int64_t at = ctx.lane() * 128; at < stride; at += warp_lanes * 128) ctx.prefetch(linear.rows, row * stride + at);
+    }
+  });
 }
 
 // The token's own sum in lane t: without indexing registers.

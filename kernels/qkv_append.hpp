@@ -49,6 +49,15 @@ struct QkvAppend {
     BlockSumShared<threads> sum;
   };
 
+  // The weights that this warp begins with.
+  template <ExecutionContext C>
+  DIECAST_DEVICE static void prefetch(C& ctx, const Params& p) {
+    const Item item = item_of(ctx.block() * (threads / warp_lanes) + ctx.warp());
+    if (item.head >= item.heads()) return;
+    prefetch_row<hidden.value, set>(ctx, item.linear(p), item.row(item.first));
+    if (item.has_second) prefetch_row<hidden.value, set>(ctx, item.linear(p), item.row(item.second));
+  }
+
   template <ExecutionContext C>
   DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
     constexpr int warps = threads / warp_lanes, items = (shape.heads + 2 * shape.kv_heads) * Pairs::count;
@@ -57,7 +66,7 @@ struct QkvAppend {
       const int count = rows - begin < team.tokens ? rows - begin : team.tokens;
       for (int t = 0; t < count; ++t) fill_from_stream<prologue, threads>(ctx, shared.x, t, begin + t, p.stream, shared.sum);
       ctx.barrier();
-      for (int item = ctx.block() * warps + ctx.warp(); item < items; item += ctx.blocks() * warps) one_pair(ctx, p, shared, item, begin, count);
+      for (int item = ctx.block() * warps + ctx.warp(); item < items; item += ctx.blocks() * warps) one_pair(ctx, p, shared, item_of(item), begin, count);
       ctx.barrier();  // the next rows come into the same place
     }
   }
@@ -66,34 +75,43 @@ struct QkvAppend {
   using Pairs = HeadPairs<shape.head_dim, rotary.value>;
   using Layout = CacheLayout<shape.kv_heads, shape.head_dim, CacheElement>;
 
-  template <ExecutionContext C>
-  DIECAST_DEVICE static void one_pair(C& ctx, const Params& p, Shared& shared, int item, int begin, int count) {
-    const int all_heads = item / Pairs::count, pair = item % Pairs::count;
+  // A pair of one head: of Q, of K or of V.
+  struct Item {
+    bool is_q, is_k;
+    int head, pair, first, second;
+    bool has_second;
+    DIECAST_DEVICE int heads() const { return is_q ? shape.heads : shape.kv_heads; }
+    DIECAST_DEVICE const Linear& linear(const Params& p) const { return is_q ? p.q : is_k ? p.k : p.v; }
+    DIECAST_DEVICE std::int64_t row(int i) const { return static_cast<std::int64_t>(head) * shape.head_dim + i; }
+  };
+  DIECAST_DEVICE static Item item_of(int number) {
+    const int all_heads = number / Pairs::count, pair = number % Pairs::count;
     const bool is_q = all_heads < shape.heads, is_k = !is_q && all_heads < shape.heads + shape.kv_heads;
     const int head = is_q ? all_heads : is_k ? all_heads - shape.heads : all_heads - shape.heads - shape.kv_heads;
-    const int first = Pairs::first(pair), second = Pairs::second(pair);
-    const bool has_second = second < shape.head_dim;
-    const Linear& linear = is_q ? p.q : is_k ? p.k : p.v;
-    const std::int64_t of_head = static_cast<std::int64_t>(head) * shape.head_dim;
+    return {is_q, is_k, head, pair, Pairs::first(pair), Pairs::second(pair), Pairs::second(pair) < shape.head_dim};
+  }
+
+  template <ExecutionContext C>
+  DIECAST_DEVICE static void one_pair(C& ctx, const Params& p, Shared& shared, const Item& item, int begin, int count) {
     float of_first[team.tokens], of_second[team.tokens];
-    multiply_row(ctx, linear, of_head + first, shared.x, count, of_first);
-    multiply_row(ctx, linear, of_head + (has_second ? second : first), shared.x, count, of_second);
+    multiply_row(ctx, item.linear(p), item.row(item.first), shared.x, count, of_first);
+    multiply_row(ctx, item.linear(p), item.row(item.has_second ? item.second : item.first), shared.x, count, of_second);
     const int t = ctx.lane();
     if (t >= count) return;
     const int row = begin + t, position = ctx.load(p.rows.positions, row);
     Turned values{of_lane(of_first, t), of_lane(of_second, t)};
-    if (Pairs::turns(pair) && (is_q || is_k))
-      values = turn(ctx, p.angles, static_cast<std::int64_t>(position) * Pairs::turning + pair, values.first, values.second);
-    if (is_q) {
-      const std::int64_t at = (static_cast<std::int64_t>(row) * shape.heads + head) * shape.head_dim;
-      ctx.store(p.out, at + first, values.first);
-      if (has_second) ctx.store(p.out, at + second, values.second);
+    if (Pairs::turns(item.pair) && (item.is_q || item.is_k))
+      values = turn(ctx, p.angles, static_cast<std::int64_t>(position) * Pairs::turning + item.pair, values.first, values.second);
+    if (item.is_q) {
+      const std::int64_t at = (static_cast<std::int64_t>(row) * shape.heads + item.head) * shape.head_dim;
+      ctx.store(p.out, at + item.first, values.first);
+      if (item.has_second) ctx.store(p.out, at + item.second, values.second);
     } else {
-      CacheElement* to = is_k ? p.cache.keys : p.cache.values;
-      const std::int64_t at = Layout::offset(p.table.slot(ctx, ctx.load(p.rows.sequences, row), position), head);
-      ctx.store(to, at + first, ctx.narrow(values.first, CacheElement{}));
-      if (has_second) ctx.store(to, at + second, ctx.narrow(values.second, CacheElement{}));
-      if (pair == Pairs::count - 1)
+      CacheElement* to = item.is_k ? p.cache.keys : p.cache.values;
+      const std::int64_t at = Layout::offset(p.table.slot(ctx, ctx.load(p.rows.sequences, row), position), item.head);
+      ctx.store(to, at + item.first, ctx.narrow(values.first, CacheElement{}));
+      if (item.has_second) ctx.store(to, at + item.second, ctx.narrow(values.second, CacheElement{}));
+      if (item.pair == Pairs::count - 1)
         for (int i = shape.head_dim; i < Layout::stride; ++i) ctx.store(to, at + i, ctx.narrow(0.0f, CacheElement{}));
     }
   }

@@ -20,6 +20,7 @@
 #include <diecast/cuda/plan.hpp>
 #include <diecast/cuda/shape_of.hpp>
 #include <diecast/kernels/model_shape.hpp>
+#include <diecast/kernels/whole_token.hpp>
 #include <diecast/trace/trace.hpp>
 
 namespace diecast::cuda {
@@ -91,9 +92,9 @@ class DeviceContext final : public Context {
  public:
   using Operations = kernels::ModelOperations<m, CacheElement>;
 
-  DeviceContext(std::shared_ptr<Device> device, std::shared_ptr<const Spec> spec, std::shared_ptr<const DeviceWeights<Device>> weights, Capacity capacity, int tokens)
+  DeviceContext(std::shared_ptr<Device> device, std::shared_ptr<const Spec> spec, std::shared_ptr<const DeviceWeights<Device>> weights, Capacity capacity, int tokens, bool whole)
       : device_(std::move(device)), spec_(std::move(spec)), weights_(std::move(weights)), table_(tokens), capacity_(capacity),
-        step_(device_, capacity.rows, table_.blocks()) {
+        step_(device_, capacity.rows, table_.blocks()), whole_(whole) {
     capacity_.positions = (std::min)(table_.capacity(), spec_->context);
     const BufferSizes sizes = buffer_sizes<m, CacheElement>(capacity_, table_.blocks());
     for (auto& hidden : hidden_) hidden = {device_, "hidden", sizes.hidden};
@@ -125,6 +126,35 @@ class DeviceContext final : public Context {
     return {logits_, m.vocab};
   }
 
+  // Greedy decoding without the host: each row, the next token of a sequence of its own, is continued by up to `tokens` ids, of which the first comes
+  // from this row's logits, until a stop id (which is among them). Each sequence's cache then holds the row and all of its ids but the last.
+  std::vector<std::vector<int>> generate(std::span<const Row> rows, int tokens, std::span<const int> stop_ids) {
+    if (rows.size() > static_cast<std::size_t>(capacity_.rows)) throw Error("one launch continues " + std::to_string(capacity_.rows) + " sequences at most, not " + std::to_string(rows.size()), Blame::program);
+    std::vector<Row> all;
+    for (const Row& row : rows)
+      for (int i = 0; i < tokens; ++i) all.push_back({row.id, row.position + i, row.sequence, true});
+    check_rows(*spec_, table_, all);
+    for (const Row& row : all) table_.append(row.sequence);
+    std::vector<Row> first(rows.begin(), rows.end());
+    for (Row& row : first) row.logits = true;
+    step_.write(table_, first);
+    run_whole(static_cast<int>(rows.size()), tokens, stop_ids);
+    std::vector<int> written(rows.size() * static_cast<std::size_t>(tokens));
+    ids_.read(written);
+    std::vector<std::vector<int>> answers(rows.size());
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      for (int token = 0; token < tokens; ++token) {
+        const int id = written[static_cast<std::size_t>(token) * rows.size() + row];
+        if (id == -2) throw Error("the logits of step " + std::to_string(token) + " leave no token that can be drawn: the weights in the model file are damaged");
+        if (id < 0) break;
+        answers[row].push_back(id);
+        if (std::find(stop_ids.begin(), stop_ids.end(), id) != stop_ids.end()) break;
+      }
+      table_.truncate(rows[row].sequence, rows[row].position + static_cast<int>(answers[row].size()));
+    }
+    return answers;
+  }
+
   // The ids of the greatest logits, as the device chose them, in the order of the last forward's asking rows.
   std::span<const int> best_ids() const { return best_ids_; }
 
@@ -134,6 +164,11 @@ class DeviceContext final : public Context {
     int longest = 0;
     for (const Row& row : rows) longest = (std::max)(longest, row.position + 1);
     const Grids<m, CacheElement> grids(capacity_, static_cast<int>(rows.size()), longest);
+    if (whole_) {
+      run_whole(static_cast<int>(rows.size()), 1, {});
+      if (asked > 0) read_head(asked);
+      return;
+    }
     {
       const Trace::Scope span(trace, "embed");
       device_->template launch<typename Operations::Embed>(grids.embed, embed_);
@@ -145,12 +180,32 @@ class DeviceContext final : public Context {
     if (asked == 0) return;
     const Trace::Scope span(trace, "head");
     device_->template launch<typename Operations::Head>(grids.head, head_);
+    read_head(asked);
+  }
+
+  void read_head(int asked) {
     const std::size_t before = logits_.size(), count = static_cast<std::size_t>(asked) * static_cast<std::size_t>(m.vocab);
     logits_.resize(before + count);
     logits_there_.read(std::span<float>(logits_).subspan(before));
     std::vector<std::uint64_t> keys(static_cast<std::size_t>(asked));
     best_.read(keys);
     for (const std::uint64_t key : keys) best_ids_.push_back(kernels::best_id(key));
+  }
+
+  // One launch for all layers, and for as many tokens as are asked: the kernel's arrays of the rows' ends and ids.
+  void run_whole(int rows, int tokens, std::span<const int> stop_ids) {
+    using Whole = kernels::WholeToken<m, CacheElement>;
+    const std::size_t count = static_cast<std::size_t>(rows);
+    if (whole_layers_.size() == 0) whole_layers_ = {device_, "layers", std::span<const typename Operations::Layer>(layers_)};
+    stop_ids_ = {device_, "stop ids", stop_ids};
+    ids_ = {device_, "new ids", count * static_cast<std::size_t>(tokens)};
+    ended_ = {device_, "ended", std::span<const int>(std::vector<int>(count))};
+    counters_ = {device_, "counters", std::span<const std::uint32_t>(std::vector<std::uint32_t>(kernels::Schedule::most + 1))};
+    int* const at = step_.rows.data();
+    typename Whole::Params params{kernels::make_schedule(m, capacity_.processors), embed_, whole_layers_.data(), spec_->layers, head_, tokens, stop_ids_.data(),
+                                  static_cast<int>(stop_ids.size()), at + 2, at + 2 + capacity_.rows, ids_.data(), ended_.data(), counters_.data() + kernels::Schedule::most,
+                                  counters_.data()};
+    device_->template launch<Whole>(capacity_.processors, params);
   }
 
   void run_layer(const typename Operations::Layer& layer, const Grids<m, CacheElement>& grids) {
@@ -230,6 +285,7 @@ class DeviceContext final : public Context {
   BlockTable table_;
   Capacity capacity_;
   StepArrays<Device> step_;
+  bool whole_;  // forward with the kernel that runs whole tokens
   DeviceArray<float, Device> hidden_[2], branch_, queries_, projected_, attended_, inner_, partials_, logits_there_;
   DeviceArray<std::uint32_t, Device> arrivals_;
   DeviceArray<std::uint64_t, Device> best_;
@@ -238,6 +294,9 @@ class DeviceContext final : public Context {
   typename Operations::Embed::Params embed_{};
   std::vector<typename Operations::Layer> layers_;
   typename Operations::Head::Params head_{};
+  DeviceArray<typename Operations::Layer, Device> whole_layers_;
+  DeviceArray<int, Device> stop_ids_, ids_, ended_;
+  DeviceArray<std::uint32_t, Device> counters_;
   std::vector<float> logits_;
   std::vector<int> best_ids_;
 };
