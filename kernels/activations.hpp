@@ -54,7 +54,7 @@ struct Norm {
 // x / sqrt(mean(x^2) + epsilon) * weight, of LayerNorm with the mean taken off before and the bias added after; in place, by the whole block.
 // Each thread has its own columns in every pass, so no barrier is needed but those of the sum.
 template <NormKind kind, int width, int threads, ExecutionContext C>
-DIECAST_DEVICE inline void normalise(C& ctx, float* values, const Norm& norm, BlockSumShared<threads>& sum) {
+DIECAST_DEVICE void normalise(C& ctx, float* values, const Norm& norm, BlockSumShared<threads>& sum) {
   using Rows = FloatRows<width, 1>;
   if constexpr (kind != NormKind::none) {
     float mean = 0;
@@ -80,7 +80,7 @@ DIECAST_DEVICE inline void normalise(C& ctx, float* values, const Norm& norm, Bl
 
 // One row of floats to integers: the greatest of 32 becomes 127. A warp takes a block of columns. What is not finite makes the scale NaN.
 template <int width, int tokens, ExecutionContext C>
-DIECAST_DEVICE inline void quantise(C& ctx, const float* values, IntegerRows<width, tokens>& to, int token, int warps) {
+DIECAST_DEVICE void quantise(C& ctx, const float* values, IntegerRows<width, tokens>& to, int token, int warps) {
   for (int block = ctx.warp(); block < width / block_columns; block += warps) {
     const float x = ctx.load(values, FloatRows<width, 1>::index(block * block_columns + ctx.lane()));
     const float most = ctx.warp_max(x < 0 ? -x : x);
@@ -102,7 +102,7 @@ DIECAST_DEVICE inline void quantise(C& ctx, const float* values, IntegerRows<wid
 // Fills one token's row: value(column) gives it, then it is normalised, then made integers where a form wants them. All threads of the block
 // take part. The rows may be read after the next barrier.
 template <NormKind kind, int threads, int width, FormSet set, int tokens, ExecutionContext C, class Value>
-DIECAST_DEVICE inline void fill_row(C& ctx, Activations<width, set, tokens>& x, int token, const Norm& norm, BlockSumShared<threads>& sum, const Value& value) {
+DIECAST_DEVICE void fill_row(C& ctx, Activations<width, set, tokens>& x, int token, const Norm& norm, BlockSumShared<threads>& sum, const Value& value) {
   using Rows = FloatRows<width, 1>;
   constexpr bool floats = Activations<width, set, tokens>::floats;
   float* values = x.as_floats.values[floats ? token : 0];

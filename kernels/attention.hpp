@@ -151,17 +151,22 @@ struct Attention {
       float sum[heads]{};
       if (seen) {
         const std::int64_t at = Layout::offset(p.table.slot(ctx, work.sequence, begin + i), work.kv_head) / lane_values;
+        DIECAST_UNROLL
         for (int step = 0; step < steps; ++step) {
           const int piece = step * lanes + lane;
           if (piece >= pieces) break;
           const Piece k = ctx.load(as_vectors<lane_values>(p.cache.keys), at + piece);
+          DIECAST_UNROLL
           for (int head = 0; head < heads; ++head)
+            DIECAST_UNROLL
             for (int quad = 0; quad < lane_values / 4; ++quad) {
               const auto q = ctx.load(as_vectors<4>(shared.q[head]), piece * (lane_values / 4) + quad);
+              DIECAST_UNROLL
               for (int e = 0; e < 4; ++e) sum[head] = ctx.fma(q.at[e], ctx.widen(k.at[4 * quad + e]), sum[head]);
             }
         }
       }
+      DIECAST_UNROLL
       for (int head = 0; head < heads; ++head) {
         for (int with = lanes / 2; with > 0; with /= 2) sum[head] += ctx.shuffle_xor(sum[head], with);
         if (seen && lane == head % lanes) {
@@ -208,17 +213,24 @@ struct Attention {
       if (i < from || i >= to) continue;
       const std::int64_t at = Layout::offset(p.table.slot(ctx, work.sequence, begin + i), work.kv_head) / lane_values;
       float weight[heads];
+      DIECAST_UNROLL
       for (int head = 0; head < heads; ++head) weight[head] = head < work.heads_here ? ctx.load(shared.scores[head], i) : 0.0f;
+      DIECAST_UNROLL
       for (int step = 0; step < steps; ++step) {
         const int piece = step * lanes + lane;
         if (piece >= pieces) break;
         const Piece v = ctx.load(as_vectors<lane_values>(p.cache.values), at + piece);
+        DIECAST_UNROLL
         for (int head = 0; head < heads; ++head)
+          DIECAST_UNROLL
           for (int e = 0; e < lane_values; ++e) sum[head][step][e] = ctx.fma(weight[head], ctx.widen(v.at[e]), sum[head][step][e]);
       }
     }
+    DIECAST_UNROLL
     for (int head = 0; head < heads; ++head)
+      DIECAST_UNROLL
       for (int step = 0; step < steps; ++step)
+        DIECAST_UNROLL
         for (int e = 0; e < lane_values; ++e) {
           float all = sum[head][step][e];
           for (int with = warp_lanes / 2; with >= lanes; with /= 2) all += ctx.shuffle_xor(all, with);

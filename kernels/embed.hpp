@@ -59,6 +59,7 @@ struct Embed {
             std::uint32_t quads[8];
             load_block<form, hidden.value>(ctx, bytes, block, quads);
             const BlockFactors factors = load_factors<form, hidden.value>(ctx, bytes, block);
+            DIECAST_UNROLL
             for (int i = 0; i < block_columns; ++i) {
               const auto q = static_cast<std::uint8_t>(quads[i / 4] >> 8 * (i % 4));
               const int centred = form.is_signed ? static_cast<std::int8_t>(q) : static_cast<int>(q) - form.zero;
@@ -70,6 +71,7 @@ struct Embed {
           for (int octet = ctx.lane(); octet < octets; octet += warp_lanes) {
             float w[8];
             load_octet<form, hidden.value>(ctx, bytes, octet, w);
+            DIECAST_UNROLL
             for (int i = 0; i < 8; ++i)
               if (octet * 8 + i < hidden.value) take(octet * 8 + i, w[i]);
           }

@@ -17,17 +17,17 @@
 namespace diecast::kernels {
 
 // Orders as floats do, both zeros the same; NaN of either sign is the greatest.
-DIECAST_DEVICE constexpr std::uint32_t ordered_bits(float value) {
+DIECAST_HOST_DEVICE constexpr std::uint32_t ordered_bits(float value) {
   if (!(value == value)) return 0xffffffffu;
   const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, value == 0.0f ? 0.0f : value);
   return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
 }
-DIECAST_DEVICE constexpr std::uint64_t best_key(float logit, int id) {
+DIECAST_HOST_DEVICE constexpr std::uint64_t best_key(float logit, int id) {
   return static_cast<std::uint64_t>(ordered_bits(logit)) << 32 | (0xffffffffu - static_cast<std::uint32_t>(id));
 }
-DIECAST_DEVICE constexpr int best_id(std::uint64_t key) { return static_cast<int>(0xffffffffu - static_cast<std::uint32_t>(key)); }
+DIECAST_HOST_DEVICE constexpr int best_id(std::uint64_t key) { return static_cast<int>(0xffffffffu - static_cast<std::uint32_t>(key)); }
 // Whether the best logit is a finite number or at least one: neither NaN nor +inf, and not minus infinity alone.
-DIECAST_DEVICE constexpr bool best_is_drawable(std::uint64_t key) {
+DIECAST_HOST_DEVICE constexpr bool best_is_drawable(std::uint64_t key) {
   return key >> 32 < ordered_bits(__builtin_huge_valf()) && key >> 32 > ordered_bits(-__builtin_huge_valf());
 }
 

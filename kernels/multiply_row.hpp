@@ -18,11 +18,12 @@ using FloatQuad = Vector<float, 4>;
 
 // The eight floats of an octet.
 template <WeightForm form, int width, ExecutionContext C>
-DIECAST_DEVICE inline void load_octet(C& ctx, const unsigned char* row, int octet, float (&w)[8]) {
+DIECAST_DEVICE void load_octet(C& ctx, const unsigned char* row, int octet, float (&w)[8]) {
   if constexpr (form.bits == 32) {
     const auto* planes = reinterpret_cast<const FloatQuad*>(row);
     constexpr int octets = WeightForm::octets(width);
     const FloatQuad low = ctx.load_once(planes, octet), high = ctx.load_once(planes, octets + octet);
+    DIECAST_UNROLL
     for (int i = 0; i < 4; ++i) {
       w[i] = low.at[i];
       w[i + 4] = high.at[i];
@@ -30,12 +31,13 @@ DIECAST_DEVICE inline void load_octet(C& ctx, const unsigned char* row, int octe
   } else {
     using Element = std::conditional_t<form.brain, Bfloat16, Half>;
     const auto eight = ctx.load_once(reinterpret_cast<const Vector<Element, 8>*>(row), octet);
+    DIECAST_UNROLL
     for (int i = 0; i < 8; ++i) w[i] = ctx.widen(eight.at[i]);
   }
 }
 
 template <WeightForm form, int width, FormSet set, int tokens, ExecutionContext C>
-DIECAST_DEVICE inline void add_floats(C& ctx, const unsigned char* row, const Activations<width, set, tokens>& x, int count, float (&sum)[tokens]) {
+DIECAST_DEVICE void add_floats(C& ctx, const unsigned char* row, const Activations<width, set, tokens>& x, int count, float (&sum)[tokens]) {
   using Rows = FloatRows<width, 1>;
   constexpr int steps = (Rows::octets + warp_lanes - 1) / warp_lanes;
   for (int step = 0; step < steps; ++step) {
@@ -43,11 +45,14 @@ DIECAST_DEVICE inline void add_floats(C& ctx, const unsigned char* row, const Ac
     if (Rows::octets % warp_lanes != 0 && octet >= Rows::octets) break;
     float w[8];
     load_octet<form, width>(ctx, row, octet, w);
+    DIECAST_UNROLL
     for (int t = 0; t < tokens; ++t)
       if (t < count) {
         const auto* planes = as_vectors<4>(x.as_floats.values[t]);
         const FloatQuad low = ctx.load(planes, octet), high = ctx.load(planes, Rows::plane / 4 + octet);
+        DIECAST_UNROLL
         for (int i = 0; i < 4; ++i) sum[t] = ctx.fma(w[i], low.at[i], sum[t]);
+        DIECAST_UNROLL
         for (int i = 0; i < 4; ++i) sum[t] = ctx.fma(w[i + 4], high.at[i], sum[t]);
       }
   }
@@ -55,18 +60,20 @@ DIECAST_DEVICE inline void add_floats(C& ctx, const unsigned char* row, const Ac
 
 // The integers of a block, four columns to a word: quad k has the columns 4 k to 4 k + 3.
 template <WeightForm form, int width, ExecutionContext C>
-DIECAST_DEVICE inline void load_block(C& ctx, const unsigned char* row, int block, std::uint32_t (&quads)[8]) {
+DIECAST_DEVICE void load_block(C& ctx, const unsigned char* row, int block, std::uint32_t (&quads)[8]) {
   constexpr int blocks = width / block_columns;
   [[maybe_unused]] constexpr std::int64_t high = form.low_bytes(width);
   const auto* planes = reinterpret_cast<const Words*>(row);
   const Words first = ctx.load_once(planes, block);
   if constexpr (form.bits == 8) {
     const Words second = ctx.load_once(planes, blocks + block);
+    DIECAST_UNROLL
     for (int k = 0; k < 4; ++k) {
       quads[k] = first.at[k];
       quads[k + 4] = second.at[k];
     }
   } else {
+    DIECAST_UNROLL
     for (int k = 0; k < 4; ++k) {
       quads[k] = first.at[k] & 0x0f0f0f0fu;
       quads[k + 4] = first.at[k] >> 4 & 0x0f0f0f0fu;
@@ -74,10 +81,12 @@ DIECAST_DEVICE inline void load_block(C& ctx, const unsigned char* row, int bloc
   }
   if constexpr (form.bits == 5) {
     const std::uint32_t fifth = ctx.load_once(reinterpret_cast<const std::uint32_t*>(row + high), block);
+    DIECAST_UNROLL
     for (int k = 0; k < 8; ++k) quads[k] |= (fifth >> k & 0x01010101u) << 4;
   }
   if constexpr (form.bits == 6) {
     const auto upper = ctx.load_once(reinterpret_cast<const Vector<std::uint32_t, 2>*>(row + high), block);
+    DIECAST_UNROLL
     for (int k = 0; k < 8; ++k) quads[k] |= (upper.at[k / 4] >> 2 * (k % 4) & 0x03030303u) << 4;
   }
 }
@@ -89,7 +98,7 @@ struct BlockFactors {
 };
 
 template <WeightForm form, int width, ExecutionContext C>
-DIECAST_DEVICE inline BlockFactors load_factors(C& ctx, const unsigned char* row, int block) {
+DIECAST_DEVICE BlockFactors load_factors(C& ctx, const unsigned char* row, int block) {
   [[maybe_unused]] constexpr int blocks = width / block_columns, groups = form.groups();
   constexpr std::int64_t halves = form.scale_offset(width);
   static_assert(form.group == 32 || !form.minimum, "groups of 16 have no minimum in any form");
@@ -115,7 +124,7 @@ DIECAST_DEVICE inline BlockFactors load_factors(C& ctx, const unsigned char* row
 }
 
 template <WeightForm form, int width, FormSet set, int tokens, ExecutionContext C>
-DIECAST_DEVICE inline void add_integers(C& ctx, const unsigned char* row, const Activations<width, set, tokens>& x, int count, float (&sum)[tokens]) {
+DIECAST_DEVICE void add_integers(C& ctx, const unsigned char* row, const Activations<width, set, tokens>& x, int count, float (&sum)[tokens]) {
   constexpr int blocks = width / block_columns, steps = (blocks + warp_lanes - 1) / warp_lanes;
   for (int step = 0; step < steps; ++step) {
     const int block = step * warp_lanes + ctx.lane();
@@ -123,11 +132,14 @@ DIECAST_DEVICE inline void add_integers(C& ctx, const unsigned char* row, const 
     std::uint32_t quads[8];
     load_block<form, width>(ctx, row, block, quads);
     const BlockFactors factors = load_factors<form, width>(ctx, row, block);
+    DIECAST_UNROLL
     for (int t = 0; t < tokens; ++t)
       if (t < count) {
         std::int32_t product[2] = {0, 0};  // of the lower sixteen columns, of the upper
+        DIECAST_UNROLL
         for (int half = 0; half < 2; ++half) {
           const Words bytes = ctx.load(reinterpret_cast<const Words*>(&x.as_integers.integers[t][half][0][0]), block);
+          DIECAST_UNROLL
           for (int k = 0; k < 4; ++k) {
             const std::uint32_t q = quads[4 * half + k];
             const auto of_x = static_cast<std::int32_t>(bytes.at[k]);
@@ -155,7 +167,8 @@ DIECAST_DEVICE inline void add_integers(C& ctx, const unsigned char* row, const 
 
 // `count` of the token rows are there; sums of the others are 0.
 template <int width, FormSet set, int tokens, ExecutionContext C>
-DIECAST_DEVICE inline void multiply_row(C& ctx, const Linear& linear, std::int64_t row, const Activations<width, set, tokens>& x, int count, float (&sum)[tokens]) {
+DIECAST_DEVICE void multiply_row(C& ctx, const Linear& linear, std::int64_t row, const Activations<width, set, tokens>& x, int count, float (&sum)[tokens]) {
+  DIECAST_UNROLL
   for (int t = 0; t < tokens; ++t) sum[t] = 0;
   with_form<set>(linear.form, [&]<WeightForm form>() {
     if constexpr (form.fits(width)) {
@@ -168,13 +181,14 @@ DIECAST_DEVICE inline void multiply_row(C& ctx, const Linear& linear, std::int64
     }
   });
   const float bias = linear.bias != nullptr ? ctx.load_constant(linear.bias, row) : 0.0f;
+  DIECAST_UNROLL
   for (int t = 0; t < tokens; ++t)
     if (t < count) sum[t] = ctx.warp_sum(sum[t]) + bias;
 }
 
 // Asks for a row's bytes, a warp's lanes 128 bytes each: nothing waits for them yet.
 template <int width, FormSet set, ExecutionContext C>
-DIECAST_DEVICE inline void prefetch_row(C& ctx, const Linear& linear, std::int64_t row) {
+DIECAST_DEVICE void prefetch_row(C& ctx, const Linear& linear, std::int64_t row) {
   with_form<set>(linear.form, [&]<WeightForm form>() {
     if constexpr (form.fits(width)) {
       constexpr std::int64_t stride = form.row_bytes(width);
@@ -185,8 +199,9 @@ DIECAST_DEVICE inline void prefetch_row(C& ctx, const Linear& linear, std::int64
 
 // The token's own sum in lane t: without indexing registers.
 template <int tokens>
-DIECAST_DEVICE inline float of_lane(const float (&sum)[tokens], int lane) {
+DIECAST_DEVICE float of_lane(const float (&sum)[tokens], int lane) {
   float own = 0;
+  DIECAST_UNROLL
   for (int t = 0; t < tokens; ++t)
     if (lane == t) own = sum[t];
   return own;

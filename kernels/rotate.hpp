@@ -21,7 +21,7 @@ struct Turned {
 
 // Each product that is not inside an fma is rounded by itself, whatever the compiler may contract: the same bits on host and device.
 template <ExecutionContext C>
-DIECAST_DEVICE inline Turned turn(C& ctx, const Angles& angles, std::int64_t at, float first, float second) {
+DIECAST_DEVICE Turned turn(C& ctx, const Angles& angles, std::int64_t at, float first, float second) {
   const float cosine = ctx.load_constant(angles.cosines, at), sine = ctx.load_constant(angles.sines, at);
   return {ctx.fma(first, cosine, -(second * sine)), ctx.fma(second, cosine, first * sine)};
 }

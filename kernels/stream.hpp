@@ -27,7 +27,7 @@ struct Stream {
 };
 
 template <Prologue prologue, int threads, int width, FormSet set, int tokens, ExecutionContext C>
-DIECAST_DEVICE inline void fill_from_stream(C& ctx, Activations<width, set, tokens>& x, int token, std::int64_t row, const Stream& stream,
+DIECAST_DEVICE void fill_from_stream(C& ctx, Activations<width, set, tokens>& x, int token, std::int64_t row, const Stream& stream,
                                             BlockSumShared<threads>& sum) {
   const std::int64_t base = row * width;
   if constexpr (!prologue.adds) {

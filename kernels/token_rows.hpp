@@ -18,11 +18,11 @@ struct TokenRows {
 };
 
 template <ExecutionContext C>
-DIECAST_DEVICE inline int row_count(C& ctx, const TokenRows& rows) {
+DIECAST_DEVICE int row_count(C& ctx, const TokenRows& rows) {
   return ctx.load(rows.counts, 0);
 }
 template <ExecutionContext C>
-DIECAST_DEVICE inline int asked_count(C& ctx, const TokenRows& rows) {
+DIECAST_DEVICE int asked_count(C& ctx, const TokenRows& rows) {
   return ctx.load(rows.counts, 1);
 }
 

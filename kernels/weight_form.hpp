@@ -33,26 +33,26 @@ struct WeightForm {
   bool two_levels;  // a half for 256 columns, and a byte for each group
 
   constexpr bool operator==(const WeightForm&) const = default;
-  constexpr bool integers() const { return bits < 16; }
-  constexpr int halves() const { return minimum ? 2 : 1; }
-  constexpr int groups() const { return integers() ? block_columns / group : 1; }  // of a block
+  DIECAST_HOST_DEVICE constexpr bool integers() const { return bits < 16; }
+  DIECAST_HOST_DEVICE constexpr int halves() const { return minimum ? 2 : 1; }
+  DIECAST_HOST_DEVICE constexpr int groups() const { return integers() ? block_columns / group : 1; }  // of a block
 
   // Byte offsets within a row of `columns`.
-  constexpr std::int64_t low_bytes(int columns) const {
+  DIECAST_HOST_DEVICE constexpr std::int64_t low_bytes(int columns) const {
     if (!integers()) return static_cast<std::int64_t>(octets(columns)) * octet_columns * (bits / 8);
     return static_cast<std::int64_t>(columns / block_columns) * (bits == 8 ? 32 : 16);
   }
-  constexpr std::int64_t high_bytes(int columns) const { return bits == 5 || bits == 6 ? static_cast<std::int64_t>(columns / block_columns) * 4 * (bits - 4) : 0; }
-  constexpr std::int64_t scale_offset(int columns) const { return low_bytes(columns) + high_bytes(columns); }
-  constexpr std::int64_t factor_offset(int columns) const { return scale_offset(columns) + columns / super_columns * 2 * halves(); }
-  constexpr std::int64_t row_bytes(int columns) const {
+  DIECAST_HOST_DEVICE constexpr std::int64_t high_bytes(int columns) const { return bits == 5 || bits == 6 ? static_cast<std::int64_t>(columns / block_columns) * 4 * (bits - 4) : 0; }
+  DIECAST_HOST_DEVICE constexpr std::int64_t scale_offset(int columns) const { return low_bytes(columns) + high_bytes(columns); }
+  DIECAST_HOST_DEVICE constexpr std::int64_t factor_offset(int columns) const { return scale_offset(columns) + columns / super_columns * 2 * halves(); }
+  DIECAST_HOST_DEVICE constexpr std::int64_t row_bytes(int columns) const {
     std::int64_t bytes = scale_offset(columns);
     if (integers()) bytes = two_levels ? factor_offset(columns) + columns / block_columns * groups() * halves() : bytes + columns / block_columns * 2 * halves();
     return (bytes + 15) / 16 * 16;
   }
-  constexpr bool fits(int columns) const { return !integers() || columns % (two_levels ? super_columns : block_columns) == 0; }
+  DIECAST_HOST_DEVICE constexpr bool fits(int columns) const { return !integers() || columns % (two_levels ? super_columns : block_columns) == 0; }
 
-  static constexpr int octets(int columns) { return (columns + octet_columns - 1) / octet_columns; }
+  DIECAST_HOST_DEVICE static constexpr int octets(int columns) { return (columns + octet_columns - 1) / octet_columns; }
 };
 
 inline constexpr WeightForm f32_form{32, false, 0, false, 1, false, false};
@@ -67,34 +67,62 @@ inline constexpr WeightForm q4_k_form{4, false, 0, false, 32, true, true};
 inline constexpr WeightForm q5_k_form{5, false, 0, false, 32, true, true};
 inline constexpr WeightForm q6_k_form{6, false, 32, false, 16, false, true};
 
-// The forms that a model's matrices may have: what a kernel is compiled for. One switch a matrix picks the right one.
+// All forms that there are, in the order in which a set names them.
+inline constexpr WeightForm all_forms[] = {f32_form,  f16_form,  bf16_form, q8_0_form, q4_0_form, q4_1_form,
+                                           q5_0_form, q5_1_form, q4_k_form, q5_k_form, q6_k_form};
+
+// The forms that a model's matrices may have: what a kernel is compiled for. One switch a matrix picks the right one. A number and not a list, because nvcc
+// cannot write a list into the name of a kernel.
 struct FormSet {
-  static constexpr int most = 6;
-  int count = 0;
-  WeightForm at[most]{};
+  unsigned mask = 0;  // bit i: all_forms[i]
 
   constexpr bool operator==(const FormSet&) const = default;
+  constexpr int count() const {
+    int bits = 0;
+    for (unsigned rest = mask; rest != 0; rest &= rest - 1) ++bits;
+    return bits;
+  }
+  constexpr WeightForm at(int place) const {
+    unsigned rest = mask;
+    for (; place > 0; --place) rest &= rest - 1;  // without its lowest bit
+    int i = 0;
+    while ((rest >> i & 1u) == 0) ++i;
+    return all_forms[i];
+  }
   constexpr int find(const WeightForm& form) const {  // its place, or -1
-    for (int i = 0; i < count; ++i)
-      if (at[i] == form) return i;
+    for (int place = 0; place < count(); ++place)
+      if (at(place) == form) return place;
     return -1;
   }
   constexpr bool any_integers() const {
-    for (int i = 0; i < count; ++i)
-      if (at[i].integers()) return true;
+    for (int place = 0; place < count(); ++place)
+      if (at(place).integers()) return true;
     return false;
   }
   constexpr bool any_floats() const {
-    for (int i = 0; i < count; ++i)
-      if (!at[i].integers()) return true;
+    for (int place = 0; place < count(); ++place)
+      if (!at(place).integers()) return true;
     return false;
   }
 };
 
+constexpr FormSet with(FormSet set, const WeightForm& form) {
+  for (int i = 0; i < static_cast<int>(sizeof(all_forms) / sizeof(all_forms[0])); ++i)
+    if (all_forms[i] == form) set.mask |= 1u << i;
+  return set;
+}
 template <class... Form>
 constexpr FormSet forms(const Form&... form) {
-  return {sizeof...(form), {form...}};
+  FormSet set;
+  ((set = with(set, form)), ...);
+  return set;
 }
+
+// As constants, because device code cannot call FormSet's functions, not even at compile time.
+template <FormSet set>
+inline constexpr int form_count = set.count();
+template <FormSet set, int place>
+inline constexpr WeightForm form_at = set.at(place);
 
 // Weights of a linear map as a kernel is given them: y = W x + b.
 struct Linear {
@@ -105,13 +133,13 @@ struct Linear {
 
 // Calls visit.template operator()<form>() for the matrix's form; with a set of one there is nothing to decide.
 template <FormSet set, int first = 0, class Visit>
-DIECAST_DEVICE inline void with_form(int form, const Visit& visit) {
-  static_assert(set.count > 0, "a kernel needs at least one weight form");
-  if constexpr (first + 1 >= set.count) {
-    visit.template operator()<set.at[first]>();
+DIECAST_DEVICE void with_form(int form, const Visit& visit) {
+  static_assert(form_count<set> > 0, "a kernel needs at least one weight form");
+  if constexpr (first + 1 >= form_count<set>) {
+    visit.template operator()<form_at<set, first>>();
   } else {
     if (form == first)
-      visit.template operator()<set.at[first]>();
+      visit.template operator()<form_at<set, first>>();
     else
       with_form<set, first + 1>(form, visit);
   }

@@ -59,11 +59,20 @@ struct WholeToken {
         wait(ctx, p, order.count - 1, token);
         if (ctx.load(p.remaining, 0) == 0u) break;
       }
-      stage<0>(ctx, p, token, 0, [&] { Operations::Embed::run(ctx, p.embed, none); });
+      if (begins<0>(ctx, p, token, 0)) {
+        Operations::Embed::run(ctx, p.embed, none);
+        ends<0>(ctx, p);
+      }
       for (int layer = 0; layer < p.layer_count; ++layer) run_layer<order.layer_begin>(ctx, p, shared, token, layer);
       Operations::Head::prefetch(ctx, p.head);
-      stage<order.layer_end>(ctx, p, token, p.layer_count - 1, [&] { Operations::Head::run(ctx, p.head, shared.head); });
-      stage<order.count - 1>(ctx, p, token, p.layer_count - 1, [&] { advance(ctx, p, token); });
+      if (begins<order.layer_end>(ctx, p, token, p.layer_count - 1)) {
+        Operations::Head::run(ctx, p.head, shared.head);
+        ends<order.layer_end>(ctx, p);
+      }
+      if (begins<order.count - 1>(ctx, p, token, p.layer_count - 1)) {
+        advance(ctx, p, token);
+        ends<order.count - 1>(ctx, p);
+      }
     }
   }
 
@@ -92,17 +101,24 @@ struct WholeToken {
     if (ctx.block() >= p.schedule.at[entry].workers) return;
     const typename Op::Params of_op = load_struct(ctx, params);
     if constexpr (requires { Op::prefetch(ctx, of_op); }) Op::prefetch(ctx, of_op);
-    stage<entry>(ctx, p, token, layer, [&] { Op::run(ctx, of_op, shared); });
+    begins<entry>(ctx, p, token, layer);
+    Op::run(ctx, of_op, shared);
+    ends<entry>(ctx, p);
   }
 
-  template <int entry, ExecutionContext C, class Work>
-  DIECAST_DEVICE static void stage(C& ctx, const Params& p, int token, int layer, const Work& work) {
-    if (ctx.block() >= p.schedule.at[entry].workers) return;
+  // Whether the block has work in this stage; if so, what the stage needs is finished.
+  template <int entry, ExecutionContext C>
+  DIECAST_DEVICE static bool begins(C& ctx, const Params& p, int token, int layer) {
+    if (ctx.block() >= p.schedule.at[entry].workers) return false;
+    DIECAST_UNROLL
     for (int i = 0; i < Schedule::most_waits; ++i) {
       const int other = p.schedule.at[entry].waits[i];
       if (other >= 0) wait(ctx, p, other, runs_before<entry>(other, p.layer_count, token, layer));
     }
-    work();
+    return true;
+  }
+  template <int entry, ExecutionContext C>
+  DIECAST_DEVICE static void ends(C& ctx, const Params& p) {
     ctx.barrier();  // what the block's threads have written is known to the one that says so
     if (ctx.thread() == 0) ctx.atomic_add(p.arrived, entry, 1u, Order::release);
   }

@@ -27,11 +27,7 @@ constexpr kernels::Activate activate_of(Activation activation) {
 // Forms of the given formats, each once.
 constexpr kernels::FormSet forms_of(std::span<const Format> formats) {
   kernels::FormSet set;
-  for (const Format format : formats)
-    if (set.find(form_of(format)) < 0) {
-      if (set.count == kernels::FormSet::most) throw "a config names more weight formats than the kernels of one model take";
-      set.at[set.count++] = form_of(format);
-    }
+  for (const Format format : formats) set = kernels::with(set, form_of(format));
   return set;
 }
 
