@@ -2,7 +2,7 @@
 #include <diecast/diecast.hpp>
 
 #include <diecast/kernels/cuda_context.hpp>
-#include <diecast/kernels/rms_norm.hpp>
+#include <diecast/kernels/linear_residual.hpp>
 
 namespace {
 
