@@ -65,7 +65,7 @@ std::byte* Machine::access(LaneState& lane, const void* base, std::int64_t index
     for (std::size_t i = 0; i < bytes; ++i) {
       if (state[i] == State::in_flight)
         fail(lane, FaultKind::in_flight, at, "loads " + element(region, where.address) + " while an asynchronous copy still writes there: a wait is missing");
-      if (state[i] == State::unwritten) fail(lane, FaultKind::unwritten, at, "loads " + element(region, where.address + i) + ", which nobody has written");
+      if (state[i] == State::unwritten) fail(lane, FaultKind::unwritten, at, "loads " + element(region, where.address + i) + ", which nobody has written yet");
     }
     if (how == Access::load_constant) {
       if (region.shared) fail(lane, FaultKind::wrong_argument, at, "reads shared memory as if it were constant");
@@ -75,7 +75,7 @@ std::byte* Machine::access(LaneState& lane, const void* base, std::int64_t index
     }
   }
   check_race(lane, where, bytes, stores ? Touch::write : Touch::read, at);
-  if (options_.count) lane.requests.push_back({where.address, region.shared ? nullptr : &region, at, static_cast<std::uint8_t>(bytes), stores});
+  if (options_.count) lane.requests.push_back({where.address, region.shared ? nullptr : &region, at, static_cast<std::uint8_t>(bytes), stores, false});
   return memory_.bytes(where.address);
 }
 
@@ -100,9 +100,8 @@ void Machine::copy_async(LaneState& lane, void* to, std::int64_t index, const vo
     state[i] = State::in_flight;
   }
   check_race(lane, goal, bytes, Touch::write, at);
-  if (options_.count) lane.requests.push_back({goal.address, nullptr, at, static_cast<std::uint8_t>(bytes), true});
+  if (options_.count) lane.requests.push_back({goal.address, nullptr, at, static_cast<std::uint8_t>(bytes), true, true});
   lane.copies.push_back(copy);
-  if (lane.thread % 32 == 0) ++counters_.copies;
 }
 
 // As late as they may: here, and not when they were started.
@@ -133,9 +132,18 @@ std::uint64_t Machine::update(LaneState& lane, Update what, const void* base, st
     region.stored = launch_;
   }
   if (what != Update::store && std::any_of(state, state + bytes, [](State one) { return one != State::written; }))
-    fail(lane, FaultKind::unwritten, at, "takes the value of " + element(region, where.address) + ", which nobody has written");
+    fail(lane, FaultKind::unwritten, at, "takes the value of " + element(region, where.address) + ", which nobody has written yet");
   check_race(lane, where, bytes, Touch::atomic, at);
   if (what != Update::load && what != Update::store) ++counters_.atomics;
+
+  // A loop that polls a flag must not keep those from running whom it waits for: it rests until somebody changes a flag.
+  if (what == Update::load && ++lane.polls > 64) {
+    lane.polls = 0;
+    lane.place = at;
+    lane.flag = where.address;
+    polling_.push_back(&lane);
+    suspend(lane, Status::polling);
+  }
 
   std::byte* place = memory_.bytes(where.address);
   std::uint64_t before = 0;
@@ -168,6 +176,8 @@ std::uint64_t Machine::update(LaneState& lane, Update what, const void* base, st
   if (what != Update::load) {
     std::memcpy(place, &after, bytes);
     std::fill_n(state, bytes, State::written);
+    for (LaneState* other : polling_) wake(*other);
+    polling_.clear();
     for (std::size_t i = 0; i < waiting_.size();) {
       LaneState& other = *waiting_[i];
       if (other.flag == where.address && static_cast<std::int32_t>(static_cast<std::uint32_t>(after) - other.target) >= 0) {

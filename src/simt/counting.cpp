@@ -10,9 +10,10 @@ namespace {
 struct Key {
   const char* file;
   std::uint32_t line, column;
+  bool shared;  // a copy is a load of global and a store to shared memory at one place
   std::uint32_t occurrence;
   bool operator<(const Key& other) const {
-    return std::tie(line, column, occurrence, file) < std::tie(other.line, other.column, other.occurrence, other.file);
+    return std::tie(line, column, shared, occurrence, file) < std::tie(other.line, other.column, other.shared, other.occurrence, other.file);
   }
 };
 
@@ -52,7 +53,7 @@ void count_requests(const std::vector<std::vector<Request>*>& of_lane, Counters&
   for (const auto* requests : of_lane) {
     std::map<Key, std::uint32_t> seen;  // with occurrence 0
     for (const Request& one : *requests) {
-      Key key{one.place.file_name(), one.place.line(), one.place.column(), 0};
+      Key key{one.place.file_name(), one.place.line(), one.place.column(), one.region == nullptr, 0};
       key.occurrence = seen[key]++;
       instructions[key].push_back(&one);
     }
@@ -60,6 +61,7 @@ void count_requests(const std::vector<std::vector<Request>*>& of_lane, Counters&
   for (const auto& [key, lanes] : instructions) {
     const Request& first = *lanes.front();
     if (first.region == nullptr) {
+      if (first.copies) ++counters.copies;
       count_shared(lanes, first.stores ? counters.shared_written : counters.shared_read);
       continue;
     }

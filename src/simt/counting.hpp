@@ -18,6 +18,7 @@ struct Request {
   Place place;
   std::uint8_t bytes;
   bool stores;
+  bool copies;  // asynchronously; its store says so
 };
 
 // Takes what the lanes of one warp did and forgets it.

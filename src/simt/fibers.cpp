@@ -19,6 +19,15 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
+// The thread sanitizer's words for fibers, where it is in the program; this unit itself is compiled without it. Every switch synchronises for
+// it: what lanes do to each other is the business of the executor's own detector (races.hpp), which knows the rules of the device.
+extern "C" {
+__attribute__((weak)) void* __tsan_get_current_fiber();
+__attribute__((weak)) void* __tsan_create_fiber(unsigned flags);
+__attribute__((weak)) void __tsan_destroy_fiber(void* fiber);
+__attribute__((weak)) void __tsan_switch_to_fiber(void* fiber, unsigned flags);
+}
+
 namespace diecast::simt {
 namespace {
 
@@ -36,7 +45,21 @@ void clean(std::byte*, std::size_t) {}
 
 Stacks::~Stacks() { release(); }
 
+void Stacks::forget() {
+  for (void* fiber : fibers_)
+    if (fiber != nullptr) __tsan_destroy_fiber(fiber);
+  fibers_.clear();
+}
+
+void* Stacks::thread_sanitizer_fiber(std::size_t index) {
+  if (&__tsan_create_fiber == nullptr) return nullptr;
+  if (fibers_.size() <= index) fibers_.resize(index + 1);
+  if (fibers_[index] == nullptr) fibers_[index] = __tsan_create_fiber(0);
+  return fibers_[index];
+}
+
 void Stacks::release() {
+  forget();
   if (mapping_ == nullptr) return;
   for (std::size_t i = 0; i < count_; ++i) clean(bottom(i), bytes_);
   ::munmap(mapping_, count_ * (guard_ + bytes_));
@@ -70,30 +93,37 @@ void Fiber::entry(boost::context::detail::transfer_t transfer) {
   std::abort();  // run ends with leave_for_good
 }
 
-void Fiber::start(std::byte* bottom, std::size_t bytes, void (*run)(void*), void* argument) {
+void Fiber::start(std::byte* bottom, std::size_t bytes, void (*run)(void*), void* argument, void* thread_sanitizer_fiber) {
   clean(bottom, bytes);
   run_ = run;
   argument_ = argument;
   bottom_ = bottom;
   bytes_ = bytes;
   own_fake_stack_ = nullptr;
+  thread_sanitizer_fiber_ = thread_sanitizer_fiber;
   self_ = boost::context::detail::make_fcontext(bottom + bytes, bytes, &Fiber::entry);
 }
 
 void Fiber::resume() {
   before_switch(&scheduler_fake_stack_, bottom_, bytes_);
+  if (thread_sanitizer_fiber_ != nullptr) {
+    thread_sanitizer_scheduler_ = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(thread_sanitizer_fiber_, 0);
+  }
   self_ = boost::context::detail::jump_fcontext(self_, this).fctx;
   after_switch(scheduler_fake_stack_, nullptr, nullptr);
 }
 
 void Fiber::suspend() {
   before_switch(&own_fake_stack_, scheduler_bottom_, scheduler_bytes_);
+  if (thread_sanitizer_fiber_ != nullptr) __tsan_switch_to_fiber(thread_sanitizer_scheduler_, 0);
   scheduler_ = boost::context::detail::jump_fcontext(scheduler_, this).fctx;
   after_switch(own_fake_stack_, &scheduler_bottom_, &scheduler_bytes_);
 }
 
 void Fiber::leave_for_good() {
   before_switch(nullptr, scheduler_bottom_, scheduler_bytes_);
+  if (thread_sanitizer_fiber_ != nullptr) __tsan_switch_to_fiber(thread_sanitizer_scheduler_, 0);
   boost::context::detail::jump_fcontext(scheduler_, this);
   std::abort();
 }

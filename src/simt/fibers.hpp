@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include <boost/context/detail/fcontext.hpp>
 
@@ -17,6 +18,8 @@ class Stacks {
   Stacks& operator=(const Stacks&) = delete;
 
   void provide(std::size_t count, std::size_t bytes);  // at least so many, each at least so large; what runs on them is lost
+  void forget();                                       // what runs on them was left in the middle
+  void* thread_sanitizer_fiber(std::size_t index);     // null where that sanitizer is not in the program
   std::byte* bottom(std::size_t index) const { return mapping_ + index * (guard_ + bytes_) + guard_; }
   std::size_t bytes() const { return bytes_; }
   bool is_guard(const void* address) const {
@@ -29,12 +32,13 @@ class Stacks {
   static constexpr std::size_t guard_ = 4096;
   std::byte* mapping_ = nullptr;
   std::size_t count_ = 0, bytes_ = 0;
+  std::vector<void*> fibers_;  // of the thread sanitizer
 };
 
 class Fiber {
  public:
   // `run` is entered at the first resume and never returns: it ends with leave_for_good.
-  void start(std::byte* bottom, std::size_t bytes, void (*run)(void*), void* argument);
+  void start(std::byte* bottom, std::size_t bytes, void (*run)(void*), void* argument, void* thread_sanitizer_fiber);
   void resume();          // from the scheduler, until the fiber suspends itself
   void suspend();         // from the fiber
   [[noreturn]] void leave_for_good();
@@ -49,6 +53,8 @@ class Fiber {
   void* argument_ = nullptr;
   std::byte* bottom_ = nullptr;
   std::size_t bytes_ = 0;
+  void* thread_sanitizer_fiber_ = nullptr;
+  void* thread_sanitizer_scheduler_ = nullptr;
   // What the address sanitizer wants to know of a switch.
   void* own_fake_stack_ = nullptr;
   void* scheduler_fake_stack_ = nullptr;

@@ -54,6 +54,10 @@ Machine::Machine(Memory::Impl& memory, const Kernel& kernel, int blocks, const v
   }
 }
 
+Machine::~Machine() {
+  if (alive_ > 0) stacks.forget();
+}
+
 Counters Machine::run() {
   std::vector<int> order(static_cast<std::size_t>(block_count_));
   std::iota(order.begin(), order.end(), 0);
@@ -77,8 +81,7 @@ Counters Machine::run() {
 void Machine::start(BlockState& block, int number) {
   block.number = number;
   block.left = block.at_barrier = 0;
-  block.meeting.assign(static_cast<std::size_t>(warps_), 0);
-  block.gone.assign(static_cast<std::size_t>(warps_), 0);
+  block.warps.assign(static_cast<std::size_t>(warps_), {});
   block.named = {};
   block.records.clear();
   block.stamp = ++memory_.stamps;
@@ -95,7 +98,10 @@ void Machine::start(BlockState& block, int number) {
     lane.meeting = nullptr;
     lane.copies.clear();
     lane.group = 0;
-    lane.fiber.start(stacks.bottom(lane.index), stacks.bytes(), &Machine::lane_main, &lane);
+    lane.polls = 0;
+    // Stacks that begin at different places of a page do not fight for the same lines of the cache.
+    lane.fiber.start(stacks.bottom(lane.index), stacks.bytes() - lane.index % 32 * 128, &Machine::lane_main, &lane,
+                     stacks.thread_sanitizer_fiber(lane.index));
     wake(lane);
   }
   alive_ += static_cast<std::size_t>(kernel_.threads);
@@ -107,6 +113,7 @@ void Machine::lane_main(void* argument) {
   try {
     machine.kernel_.run(lane, machine.params_, reinterpret_cast<void*>(machine.block_of(lane).shared));
     machine.leave(lane);
+  } catch (const Stop&) {
   } catch (...) {
     machine.exception_ = std::current_exception();
   }
@@ -189,11 +196,11 @@ void Machine::leave(LaneState& lane) {
     fail(lane, FaultKind::copy_not_awaited, lane.copies.front().place,
          "ends before " + std::to_string(lane.copies.size()) + " of its asynchronous copies were waited for; the first was started");
   BlockState& block = block_of(lane);
-  const auto warp = static_cast<std::size_t>(lane.thread / 32);
-  block.gone[warp] |= 1u << lane.thread % 32;
+  WarpState& warp = block.warps[static_cast<std::size_t>(lane.thread / 32)];
+  warp.gone |= 1u << lane.thread % 32;
   ++block.left;
   --alive_;
-  for (std::uint32_t left = block.meeting[warp]; left != 0; left &= left - 1) {
+  for (std::uint32_t left = warp.waiting; left != 0; left &= left - 1) {
     LaneState& other = lane_of_warp(lane, __builtin_ctz(left));
     if ((other.mask >> lane.thread % 32 & 1u) != 0)
       fail(other, FaultKind::divergent, other.place,
@@ -204,7 +211,8 @@ void Machine::leave(LaneState& lane) {
       if (LaneState& other = block.lanes[thread]; other.status == Status::barrier)
         fail(other, FaultKind::barrier_not_reached, other.place,
              "waits at a barrier which thread " + std::to_string(lane.thread) + " never reaches, since it has left the kernel; the barrier is");
-  if (block.meeting[warp] == 0 && block.gone[warp] == kernels::all_lanes) flush_requests(block, lane.thread / 32);
+  if (warp.gone == kernels::all_lanes) flush_requests(block, lane.thread / 32);
+  counters_.dots += lane.take_dots();
   suspend(lane, Status::left);
 }
 
@@ -219,6 +227,11 @@ LaneState& state(Lane& lane) { return static_cast<LaneState&>(lane); }
 
 std::byte* Lane::access(const void* base, std::int64_t index, std::size_t unit, std::size_t bytes, Access how, const Place& at) {
   return state(*this).machine->access(state(*this), base, index, unit, bytes, how, at);
+}
+void Lane::check_extent(std::int64_t index, std::int64_t extent, const Place& at) {
+  if (index < 0 || index >= extent)
+    state(*this).machine->fail(state(*this), FaultKind::out_of_bounds, at,
+                               "takes element " + std::to_string(index) + " of an array of " + std::to_string(extent));
 }
 void Lane::prefetch(const void* base, std::int64_t index, std::size_t unit, const Place& at) {
   state(*this).machine->prefetch(state(*this), base, index, unit, at);

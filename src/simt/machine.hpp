@@ -21,7 +21,9 @@
 
 namespace diecast::simt {
 
-enum class Status : unsigned char { ready, meeting, barrier, named_barrier, flag, left };
+enum class Status : unsigned char { ready, meeting, barrier, named_barrier, flag, polling, left };
+
+struct Stop {};  // thrown through a lane that has failed
 
 struct Copy {  // asynchronous, on its way
   Address to, from;
@@ -46,6 +48,7 @@ struct LaneState : Lane {
   Place place;
   Address flag = 0;
   std::uint32_t target = 0;
+  int polls = 0;  // loads of flags since it last was stopped for polling
 
   std::vector<Copy> copies;  // oldest first
   std::uint64_t group = 0;   // of the next commit
@@ -59,14 +62,20 @@ struct NamedBarrier {
   Gathering gathering;
 };
 
+struct WarpState {
+  std::uint32_t waiting = 0;  // lanes in a meeting that is not complete
+  std::uint32_t gone = 0;     // lanes that left the kernel
+  bool one_meeting = true;    // all that wait are in the same one, that of `first`
+  int first = 0;
+};
+
 struct BlockState {
   int number = 0;
   int slot = 0;
   LaneState* lanes = nullptr;
   int left = 0;  // the kernel
   int at_barrier = 0;
-  std::vector<std::uint32_t> meeting;  // of each warp: lanes that wait in a meeting
-  std::vector<std::uint32_t> gone;     // of each warp: lanes that left
+  std::vector<WarpState> warps;
   std::array<NamedBarrier, 16> named;
   Records records;  // of shared memory
   std::uint32_t stamp = 0;
@@ -76,6 +85,9 @@ struct BlockState {
 class Machine {
  public:
   Machine(Memory::Impl&, const Kernel&, int blocks, const void* params, const Options&);
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
   Counters run();
 
   std::byte* access(LaneState&, const void* base, std::int64_t index, std::size_t unit, std::size_t bytes, Access, const Place&);
@@ -91,7 +103,7 @@ class Machine {
                        kernels::Order, const Place&);
   void wait_at_least(LaneState&, const void* base, std::int64_t index, std::uint32_t target, const Place&);
 
-  [[noreturn]] void fail(LaneState&, FaultKind, const Place&, const std::string& what);
+  [[noreturn]] void fail(LaneState&, FaultKind, const Place&, const std::string& what);  // throws Stop through the kernel
   static void segment_violation(LaneState*, Address);  // entered in place of the instruction that dereferenced
 
  private:
@@ -113,7 +125,9 @@ class Machine {
   void leave(LaneState&);
 
   // Reports (reports.cpp).
-  std::string where(const LaneState&, const Place&) const;
+  void blame(LaneState&, FaultKind, const Place&, const std::string& what);
+  void blame_violation(LaneState&, Address);
+  std::string where(const LaneState&) const;
   std::string element(const Region&, Address) const;
   [[noreturn]] void stuck();
   [[noreturn]] void fail_race(LaneState&, const Region&, Address, Touch, const Place&, const Record&);
@@ -152,6 +166,7 @@ class Machine {
   Records records_;                   // of global memory
   std::unordered_map<Address, OthersPtr> flags_;  // what whoever acquires there learns
   std::vector<LaneState*> waiting_;               // for flags
+  std::vector<LaneState*> polling_;               // in loops of their own
   std::optional<Fault> fault_;
   std::exception_ptr exception_;
   Counters counters_;

@@ -22,43 +22,50 @@ std::string hexadecimal(std::uint32_t value) {
 
 }  // namespace
 
+// A meeting is a mask, an operation and a place. Lanes of one warp may wait in different meetings as long as none of them waits for each
+// other: half of a warp may shuffle among itself while the rest already waits for all.
 bool Machine::come(LaneState& lane, const char* name, std::uint32_t mask, void* data, const Place& at) {
   BlockState& block = block_of(lane);
-  const auto warp = static_cast<std::size_t>(lane.thread / 32);
+  WarpState& warp = block.warps[static_cast<std::size_t>(lane.thread / 32)];
   const int own = lane.thread % 32;
   lane.meeting = name;
   lane.mask = mask;
   lane.data = data;
   lane.place = at;
-  if ((mask >> own & 1u) == 0)
-    fail(lane, FaultKind::divergent, at, "takes part in " + std::string(name) + " with the mask " + hexadecimal(mask) + ", which lacks its own lane " + std::to_string(own) + ",");
-  if (const std::uint32_t gone = block.gone[warp] & mask; gone != 0)
-    fail(lane, FaultKind::divergent, at,
-         "takes part in " + std::string(name) + " with the mask " + hexadecimal(mask) + ", but its lane " + std::to_string(__builtin_ctz(gone)) + " has left the kernel,");
-  // One lane that waits stands for all that wait with it; lanes with other masks are seen when the meeting is complete, or never is.
-  const std::uint32_t waiting = block.meeting[warp];
-  for (std::uint32_t left = waiting; left != 0; left &= left - 1) {
-    const int number = __builtin_ctz(left);
-    const LaneState& other = lane_of_warp(lane, number);
-    const bool expected = (mask >> number & 1u) != 0, expects = (other.mask >> own & 1u) != 0;
-    if (!expected && !expects) continue;
-    if (other.mask != mask)
-      fail(lane, FaultKind::divergent, at,
-           "takes part in " + std::string(name) + " with the mask " + hexadecimal(mask) + ", but thread " + std::to_string(other.thread) + " waits in " + other.meeting + " (" +
-               short_place(other.place) + ") with the mask " + hexadecimal(other.mask) + ";");
-    if (!same(other.place, at) || std::strcmp(other.meeting, name) != 0)
-      fail(lane, FaultKind::divergent, at,
-           "takes part in " + std::string(name) + ", but thread " + std::to_string(other.thread) + " of its warp waits in " + other.meeting + " at another place (" +
-               short_place(other.place) + ");");
-    if (left == waiting && (waiting & ~mask) == 0) break;  // all that wait are in one group, and it is this one
+  const auto says = [&](const std::string& what) {
+    fail(lane, FaultKind::divergent, at, "takes part in " + std::string(name) + " with the mask " + hexadecimal(mask) + ", " + what);
+  };
+  if ((mask >> own & 1u) == 0) says("which lacks its own lane " + std::to_string(own) + ",");
+  if (const std::uint32_t gone = warp.gone & mask; gone != 0) says("but its lane " + std::to_string(__builtin_ctz(gone)) + " has left the kernel,");
+
+  const auto same_meeting = [&](const LaneState& other) {
+    return other.mask == mask && same(other.place, at) && (other.meeting == name || std::strcmp(other.meeting, name) == 0);
+  };
+  std::uint32_t here = 1u << own;
+  if (warp.waiting == 0) {
+    warp.one_meeting = true;
+    warp.first = own;
+  } else if (warp.one_meeting && same_meeting(lane_of_warp(lane, warp.first))) {
+    here |= warp.waiting;
+  } else {
+    warp.one_meeting = false;
+    for (std::uint32_t left = warp.waiting; left != 0; left &= left - 1) {
+      const int number = __builtin_ctz(left);
+      const LaneState& other = lane_of_warp(lane, number);
+      if (same_meeting(other))
+        here |= 1u << number;
+      else if ((mask >> number & 1u) != 0 && (other.mask >> own & 1u) != 0)  // each waits for the other, and for something else
+        says("but thread " + std::to_string(other.thread) + " of its warp waits in " + other.meeting + (same(other.place, at) ? "" : " at another place (" + short_place(other.place) + ")") +
+             " with the mask " + hexadecimal(other.mask) + ";");
+    }
   }
-  block.meeting[warp] = waiting | 1u << own;
-  if ((block.meeting[warp] & mask) != mask) {
+  if (here != mask) {
+    warp.waiting |= 1u << own;
     suspend(lane, Status::meeting);
     return false;
   }
-  block.meeting[warp] &= ~mask;
-  if (options_.count && mask == kernels::all_lanes) flush_requests(block, lane.thread / 32);
+  warp.waiting &= ~mask;
+  if (mask == kernels::all_lanes) flush_requests(block, lane.thread / 32);
   return true;
 }
 

@@ -46,9 +46,8 @@ const char* verb(Touch touch) {
 
 }  // namespace
 
-std::string Machine::where(const LaneState& lane, const Place& at) const {
+std::string Machine::where(const LaneState& lane) const {
   return "kernel " + name_of(*kernel_.type) + ", block " + std::to_string(lane.block) + ", thread " + std::to_string(lane.thread);
-  static_cast<void>(at);
 }
 
 std::string Machine::element(const Region& region, Address address) const {
@@ -57,9 +56,13 @@ std::string Machine::element(const Region& region, Address address) const {
   return region.name + "[" + std::to_string(offset / region.element) + "]";
 }
 
+void Machine::blame(LaneState& lane, FaultKind kind, const Place& at, const std::string& what) {
+  fault_.emplace(kind, where(lane) + ": " + what + " at " + short_place(at));
+}
+
 void Machine::fail(LaneState& lane, FaultKind kind, const Place& at, const std::string& what) {
-  fault_.emplace(kind, where(lane, at) + ": " + what + " at " + short_place(at));
-  lane.fiber.leave_for_good();
+  blame(lane, kind, at, what);
+  throw Stop{};
 }
 
 void Machine::fail_race(LaneState& lane, const Region& region, Address address, Touch how, const Place& at, const Record& other) {
@@ -70,24 +73,27 @@ void Machine::fail_race(LaneState& lane, const Region& region, Address address, 
            (static_cast<int>(block) == lane.block ? "" : " of block " + std::to_string(block)) + " does there (it " + verb(other.touch) + " it at " + short_place(other.place) + "),");
 }
 
+// The frames of the lane that failed are not unwound: an instruction that never throws has no way for it.
 void Machine::segment_violation(LaneState* lane, Address address) {
-  Machine& machine = *lane->machine;
+  lane->machine->blame_violation(*lane, address);
+  lane->fiber.leave_for_good();
+}
+
+void Machine::blame_violation(LaneState& lane, Address address) {
   if (address == 0)
-    machine.fail(*lane, FaultKind::wrong_argument, lane->place,
-                 "needs more stack than the " + std::to_string(machine.options_.stack_bytes) + " bytes that a lane has (Options::stack_bytes), or dereferences a null pointer; it was last seen");
-  const Region* region = machine.memory_.find(address);
+    return blame(lane, FaultKind::wrong_argument, lane.place,
+                 "needs more stack than the " + std::to_string(options_.stack_bytes) + " bytes that a lane has (Options::stack_bytes), or dereferences a null pointer; it was last seen");
+  const Region* region = memory_.find(address);
   const bool inside = region != nullptr && address >= region->begin && address < region->end;
-  machine.fail(*lane, FaultKind::raw_dereference, lane->place,
-               inside ? "dereferences " + machine.element(*region, address) + " itself; every access goes through the context; it was last seen"
-                      : "dereferences an address that is none of its buffers'; it was last seen");
+  blame(lane, FaultKind::raw_dereference, lane.place,
+        inside ? "dereferences " + element(*region, address) + " itself; every access goes through the context; it was last seen"
+               : "dereferences an address that is none of its buffers'; it was last seen");
 }
 
 // Nobody can go on, though some have not left.
 void Machine::stuck() {
   std::map<std::string, std::map<int, std::vector<int>>> waiting;  // what for -> block -> threads
   bool meets = false, at_barrier = false;
-  const LaneState* first = nullptr;
-  const Place* place = nullptr;
   for (const auto& block : blocks_)
     for (int thread = 0; thread < kernel_.threads; ++thread) {
       const LaneState& lane = block->lanes[thread];
@@ -106,15 +112,12 @@ void Machine::stuck() {
             what += std::to_string(now) + ")";
           }
           break;
+        case Status::polling: what = "poll " + element(*memory_.find(lane.flag), lane.flag) + " in vain at " + short_place(lane.place); break;
         case Status::left: what = "have left the kernel"; break;
         case Status::ready: break;
       }
       meets = meets || lane.status == Status::meeting;
       at_barrier = at_barrier || lane.status == Status::barrier;
-      if (first == nullptr && lane.status != Status::left) {
-        first = &lane;
-        place = &lane.place;
-      }
       waiting[what][lane.block].push_back(thread);
     }
   std::string sentence = "kernel " + name_of(*kernel_.type) + ": nobody can go on:";
@@ -130,7 +133,6 @@ void Machine::stuck() {
   }
   sentence.pop_back();
   if (!kernel_.cooperative && block_count_ > 1) sentence += ". Blocks of this kernel run one after another, since the operation does not say cooperative = true";
-  static_cast<void>(place);
   throw Fault(meets ? FaultKind::divergent : at_barrier ? FaultKind::barrier_not_reached : FaultKind::deadlock, sentence);
 }
 

@@ -20,6 +20,10 @@ class Context {
   using Half = kernels::Half;
   using Bfloat16 = kernels::Bfloat16;
 
+  // What a pointer points to, or an array is made of.
+  template <class P>
+  using Of = std::remove_cv_t<std::remove_pointer_t<std::decay_t<P>>>;
+
   explicit Context(Lane& lane) : lane_(&lane) {}
 
   int block() const { return lane_->block; }
@@ -29,25 +33,28 @@ class Context {
   int lane() const { return lane_->thread % kernels::warp_lanes; }
   int warp() const { return lane_->thread / kernels::warp_lanes; }
 
-  template <class T>
-  T load(const T* from, std::int64_t index, const Place& at = Place::current()) {
+  // An array of a known size is given as such, so that its own bounds hold, and not only those of the memory that it lies in.
+  template <class P>
+  Of<P> load(const P& from, std::int64_t index, const Place& at = Place::current()) {
     return read(from, index, Access::load, at);
   }
-  template <class T>
-  T load_constant(const T* from, std::int64_t index, const Place& at = Place::current()) {
+  template <class P>
+  Of<P> load_constant(const P& from, std::int64_t index, const Place& at = Place::current()) {
     return read(from, index, Access::load_constant, at);
   }
-  template <class T>
-  T load_once(const T* from, std::int64_t index, const Place& at = Place::current()) {
+  template <class P>
+  Of<P> load_once(const P& from, std::int64_t index, const Place& at = Place::current()) {
     return read(from, index, Access::load_constant, at);
   }
-  template <class T>
-  void store(T* to, std::int64_t index, std::type_identity_t<T> value, const Place& at = Place::current()) {
-    check_type<T>();
-    std::memcpy(lane_->access(to, index, sizeof(T), sizeof(T), Access::store, at), &value, sizeof(T));
+  template <class P>
+  void store(P&& to, std::int64_t index, std::type_identity_t<Of<P>> value, const Place& at = Place::current()) {
+    static_assert(!std::is_const_v<std::remove_pointer_t<std::decay_t<P>>>, "a store needs a pointer to what is not const");
+    check_type<Of<P>>();
+    check_extent<P>(index, at);
+    std::memcpy(lane_->access(address(to), index, sizeof value, sizeof value, Access::store, at), &value, sizeof value);
   }
-  template <class T>
-  void store_once(T* to, std::int64_t index, std::type_identity_t<T> value, const Place& at = Place::current()) {
+  template <class P>
+  void store_once(P&& to, std::int64_t index, std::type_identity_t<Of<P>> value, const Place& at = Place::current()) {
     store(to, index, value, at);
   }
   template <class T>
@@ -55,10 +62,12 @@ class Context {
     lane_->prefetch(from, index, sizeof(T), at);
   }
 
-  template <class T>
-  void copy_async(T* to, std::int64_t index, const T* from, std::int64_t from_index, bool valid = true, const Place& at = Place::current()) {
+  template <class P, class T>
+  void copy_async(P&& to, std::int64_t index, const T* from, std::int64_t from_index, bool valid = true, const Place& at = Place::current()) {
+    static_assert(std::is_same_v<Of<P>, T>, "an asynchronous copy keeps the type");
     static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16, "an asynchronous copy moves 4, 8 or 16 bytes");
-    lane_->copy_async(to, index, from, from_index, sizeof(T), valid, at);
+    check_extent<P>(index, at);
+    lane_->copy_async(address(to), index, from, from_index, sizeof(T), valid, at);
   }
   void commit_copies() { lane_->commit_copies(); }
   template <int groups>
@@ -196,10 +205,20 @@ class Context {
                   "a lane moves trivial values of 1, 2, 4, 8 or 16 bytes");
   }
   template <class T>
-  T read(const T* from, std::int64_t index, Access access, const Place& at) {
-    check_type<T>();
-    std::remove_const_t<T> value;
-    std::memcpy(&value, lane_->access(from, index, sizeof(T), sizeof(T), access, at), sizeof(T));
+  static T* address(T* pointer) {
+    return pointer;
+  }
+  template <class P>
+  void check_extent(std::int64_t index, const Place& at) {
+    if constexpr (std::is_array_v<std::remove_reference_t<P>>)
+      lane_->check_extent(index, static_cast<std::int64_t>(std::extent_v<std::remove_reference_t<P>>), at);
+  }
+  template <class P>
+  Of<P> read(const P& from, std::int64_t index, Access access, const Place& at) {
+    check_type<Of<P>>();
+    check_extent<P>(index, at);
+    Of<P> value;
+    std::memcpy(&value, lane_->access(address(from), index, sizeof value, sizeof value, access, at), sizeof value);
     return value;
   }
   std::uint32_t word(Update what, const void* base, std::int64_t index, std::uint32_t value, std::uint32_t expected, Order order, const Place& at) {

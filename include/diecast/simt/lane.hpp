@@ -4,13 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <source_location>
+#include <utility>
 
 #include <diecast/kernels/context.hpp>
+#include <diecast/simt/place.hpp>
 
 namespace diecast::simt {
-
-using Place = std::source_location;
 
 enum class Access : unsigned char { load, load_constant, store, atomic };
 enum class Update : unsigned char { load, store, add, add_float, max, exchange, compare_exchange };
@@ -27,6 +26,7 @@ class Lane {
 
   // Checks the access of `bytes` at base[index], where base counts units of `unit` bytes, and says where these bytes are on the host.
   std::byte* access(const void* base, std::int64_t index, std::size_t unit, std::size_t bytes, Access, const Place&);
+  void check_extent(std::int64_t index, std::int64_t extent, const Place&);  // of an array whose size the type says
   void prefetch(const void* base, std::int64_t index, std::size_t unit, const Place&);
 
   void copy_async(void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t bytes, bool valid, const Place&);
@@ -42,12 +42,16 @@ class Lane {
   std::uint64_t update(Update, const void* base, std::int64_t index, std::size_t bytes, std::uint64_t value, std::uint64_t expected,
                        kernels::Order, const Place&);
   void wait_at_least(const std::uint32_t* flag, std::int64_t index, std::uint32_t target, const Place&);
-  void count_dot() { ++dots; }
+  void count_dot() { ++dots_; }
 
  protected:
+  friend class Machine;
   Lane() = default;
   ~Lane() = default;
-  std::uint64_t dots = 0;
+  std::uint64_t take_dots() { return std::exchange(dots_, 0); }
+
+ private:
+  std::uint64_t dots_ = 0;
 };
 
 }  // namespace diecast::simt
