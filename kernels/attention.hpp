@@ -106,7 +106,7 @@ struct Attention {
     for (int i = ctx.thread(); i < heads * Layout::stride; i += threads) {
       const int head = i / Layout::stride, at = i % Layout::stride;
       const bool there = head < work.heads_here && at < shape.head_dim;
-      ctx.store(shared.q[0], i, there ? ctx.load(p.q, of_heads + head * shape.head_dim + at) : 0.0f);
+      ctx.store(&shared.q[0][0], i, there ? ctx.load(p.q, of_heads + head * shape.head_dim + at) : 0.0f);
     }
     ctx.barrier();
     const int begin = chunk * attention_chunk;

@@ -17,6 +17,8 @@ struct RotaryDim {  // leading values of a head that turn; 0: none do
   int value;
 };
 
+constexpr int warps_of(int threads) { return threads / 32; }
+
 // Who works: threads of a block, and how many token rows it takes at once, so that weights read once serve all of them.
 struct Team {
   int threads;
