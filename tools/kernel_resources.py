@@ -2,6 +2,7 @@
 """Compiles the kernels of every config with nvcc for several architectures, warnings as errors, and writes what ptxas says of each kernel: registers, shared
 memory, stack, spills. With --check the result is compared with the committed table; where nvcc is missing it says so and exits with 77."""
 import argparse
+import hashlib
 import os
 import pathlib
 import re
@@ -60,6 +61,16 @@ def compile_config(compiler, name, folder):
     return done.stderr
 
 
+def inputs_digest(name, release):
+    """Of everything that a config's kernels are compiled from."""
+    digest = hashlib.sha256((release + UNIT + str(ARCHITECTURES)).encode())
+    include = ROOT / "include" / "diecast"
+    for path in [*sorted((ROOT / "kernels").glob("*.hpp")), *sorted((include / "spec").glob("*.hpp")), *sorted((include / "files").glob("f*.hpp")),
+                 include / "cuda" / "pack.hpp", include / "cuda" / "shape_of.hpp", ROOT / "configs" / f"{name}.hpp"]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
 def rows_of(name, text):
     """Lines of the table from what ptxas says."""
     rows, kernel, spills = [], None, None
@@ -88,6 +99,7 @@ def rows_of(name, text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare with the committed table")
+    parser.add_argument("--cache", type=pathlib.Path, help="folder in which results are kept: what has not changed is not compiled again")
     parser.add_argument("configs", nargs="*", help="names; default: all that the table has, or all configs")
     arguments = parser.parse_args()
     compiler = nvcc()
@@ -95,9 +107,19 @@ def main():
         print("nvcc is missing: the kernels were not compiled for a GPU, and the table of their registers was not compared")
         sys.exit(77)
     names = arguments.configs or sorted(p.stem for p in (ROOT / "configs").glob("*.hpp"))
-    with tempfile.TemporaryDirectory() as folder:
-        rows = [row for name in names for row in rows_of(name, compile_config(compiler, name, pathlib.Path(folder)))]
     release = re.search(r"release (\S+),", subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout).group(1)
+    rows = []
+    for name in names:
+        kept = arguments.cache / f"{name}-{inputs_digest(name, release)}.txt" if arguments.cache else None
+        if kept and kept.exists():
+            said = kept.read_text()
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                said = compile_config(compiler, name, pathlib.Path(folder))
+            if kept:
+                arguments.cache.mkdir(parents=True, exist_ok=True)
+                kept.write_text(said)
+        rows += rows_of(name, said)
     head = ("config", "architecture", "kernel", "registers", "shared", "stack", "spill_stores", "spill_loads")
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in [head, *sorted(rows)]]
@@ -110,8 +132,7 @@ def main():
     if wanted.splitlines()[0] != text.splitlines()[0]:
         print(f"the table was made with {wanted.splitlines()[0]}, here is nvcc {release}: compiled, but not compared")
         sys.exit(77)
-    keep = [line for line in wanted.splitlines()[2:] if line.split()[0] in names]
-    if keep != [line for line in text.splitlines()[2:]]:
+    if [line.split() for line in wanted.splitlines()[2:] if line.split()[0] in names] != [line.split() for line in text.splitlines()[2:]]:
         sys.exit("the kernels take other registers or memory than tests/kernels/resources.txt says; `tools/kernel_resources.py` writes it anew:\n" + text)
     print(f"{len(rows)} kernels compile for {', '.join(ARCHITECTURES)} and take what the table says")
 
