@@ -16,9 +16,6 @@ add_library(diecast_shell STATIC EXCLUDE_FROM_ALL
 target_link_libraries(diecast_shell PUBLIC diecast::hf diecast::reference diecast::identity diecast::sentencepiece CLI11::CLI11 fmt::fmt PRIVATE diecast_warnings)
 target_include_directories(diecast_shell PUBLIC tools/engine)
 
-# A config's device code on the host executor, as the backend emulated: a unit of its own, which takes the compiler about as long as the rest of an engine.
-option(DIECAST_EMULATED "engines with the backend emulated" OFF)
-
 # diecast_engine(IDENTIFIER NAME [HEADER]): the target engine_<identifier> makes engines/NAME; without a config's header it takes any model.
 function(diecast_engine identifier name)
   # The kernels have a unit of their own, compiled for this machine, in a library that comes last to the linker: of the functions that it shares
@@ -28,15 +25,7 @@ function(diecast_engine identifier name)
   set(begin "#include <diecast/cpu/path.hpp>\n\ndiecast::cpu::Path kernels();\n\nint main(int argc, char** argv) { return diecast::shell::main(")
   if(ARGN)
     set(config configs::${identifier})
-    set(emulated nullptr)
-    if(DIECAST_EMULATED AND TARGET diecast::simt)
-      set(emulated emulated)
-      set(declared "std::shared_ptr<const diecast::Backend> emulated(const diecast::Weights&);\n")
-      set(device ${CMAKE_BINARY_DIR}/engines/${identifier}_emulated.cpp)
-      file(GENERATE OUTPUT ${device} CONTENT "#include <diecast/cuda/emulated.hpp>\n#include <${ARGN}>\n\n${declared}
-std::shared_ptr<const diecast::Backend> emulated(const diecast::Weights& weights) { return std::make_shared<const diecast::Emulated<${config}>>(weights); }\n")
-    endif()
-    file(GENERATE OUTPUT ${unit} CONTENT "#include <shell.hpp>\n#include <${ARGN}>\n${declared}${begin}diecast::compiled<${config}>(), kernels(), argc, argv, ${emulated}); }\n")
+    file(GENERATE OUTPUT ${unit} CONTENT "#include <shell.hpp>\n#include <${ARGN}>\n${begin}diecast::compiled<${config}>(), kernels(), argc, argv); }\n")
     file(GENERATE OUTPUT ${kernels} CONTENT "#include <diecast/cpu/make.hpp>\n#include <${ARGN}>\n
 diecast::cpu::Path kernels();\ndiecast::cpu::Path kernels() { return diecast::cpu::path_of<${config}>(); }\n")
   else()
@@ -48,12 +37,9 @@ diecast::cpu::Path kernels();\ndiecast::cpu::Path kernels() { return diecast::cp
   target_link_libraries(kernels_${identifier} PRIVATE diecast::cpu diecast_warnings)
   target_include_directories(kernels_${identifier} PRIVATE ${CMAKE_BINARY_DIR})
   target_compile_options(kernels_${identifier} PRIVATE ${DIECAST_MACHINE})
-  add_executable(engine_${identifier} EXCLUDE_FROM_ALL ${unit} ${device})
+  add_executable(engine_${identifier} EXCLUDE_FROM_ALL ${unit})
   target_link_libraries(engine_${identifier} PRIVATE diecast_shell kernels_${identifier} diecast_warnings)
   target_include_directories(engine_${identifier} PRIVATE ${CMAKE_BINARY_DIR})
-  if(device)
-    target_link_libraries(engine_${identifier} PRIVATE diecast::simt)
-  endif()
   set_target_properties(engine_${identifier} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/engines OUTPUT_NAME ${name})
 endfunction()
 

@@ -106,7 +106,7 @@ def main():
     if compiler is None:
         print("nvcc is missing: the kernels were not compiled for a GPU, and the table of their registers was not compared")
         sys.exit(77)
-    names = arguments.configs or sorted(p.stem for p in (ROOT / "configs").glob("*.hpp"))
+    names = arguments.configs or sorted({line.split()[0] for line in TABLE.read_text().splitlines()[2:]} if arguments.check else {p.stem for p in (ROOT / "configs").glob("*.hpp")})
     release = re.search(r"release (\S+),", subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout).group(1)
     rows = []
     for name in names:

@@ -37,7 +37,7 @@ int check_whole(std::uint64_t seed) {
   for (const auto& [processors, schedule] : std::vector<std::pair<int, simt::Schedule>>{
            {1, simt::Schedule::forward}, {2, simt::Schedule::reverse}, {3, simt::Schedule::random}, {5, simt::Schedule::laggard}, {8, simt::Schedule::random}}) {
     INFO(processors << " processors");
-    const Emulated<Config> whole(weights, {.processors = processors, .rows = 8, .ways = {.whole = true}, .launch = {.schedule = schedule, .seed = seed + static_cast<std::uint64_t>(processors)}});
+    const Emulated<Config> whole(weights, {.processors = processors, .rows = 8, .whole = true, .launch = {.schedule = schedule, .seed = seed + static_cast<std::uint64_t>(processors)}});
     CHECK((run_alone(whole, ids, 4) == want));
     ++cases;
     // Three sequences at once: all of a prompt but its last token in single steps, then one launch for all tokens.

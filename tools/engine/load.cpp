@@ -111,11 +111,9 @@ void check_backend(const CommonOptions& options) {
     precision_of(options);
     return;
   }
-  const bool in_double = options.backend == "reference-double", emulated = options.backend == "emulated";
-  if (emulated && !options.emulated)
-    throw Error("this engine was built without its device code, which the backend emulated runs: configure with -DDIECAST_EMULATED=ON and build it again");
-  if (options.backend != "reference" && !in_double && !emulated)
-    throw Error(fmt::format("there is no backend '{}': this engine has cpu, reference{} and reference-double", options.backend, options.emulated ? ", emulated" : ""));
+  const bool in_double = options.backend == "reference-double";
+  if (options.backend != "reference" && !in_double)
+    throw Error(fmt::format("there is no backend '{}': this engine has cpu, reference and reference-double", options.backend));
   const std::string_view kept = in_double ? "f64" : "f32";
   if (!options.cache_type.empty() && options.cache_type != kept)
     throw Error(fmt::format("there is no cache type '{}' with the backend {}: it keeps K and V in {}", options.cache_type, options.backend, kept));
@@ -135,7 +133,6 @@ std::shared_ptr<const Backend> make_backend(const CommonOptions& options, Opened
                          : options.cpu.run(std::make_shared<const cpu::PackedModel>(cpu::pack(spec, opened.model.weights, chosen.threads)), chosen);
   }
   need_weights(opened);
-  if (options.backend == "emulated") return options.emulated(opened.model.weights);
   if (options.backend == "reference-double") return std::make_shared<Reference<double>>(spec, opened.model.weights, thread_count(options));
   return std::make_shared<Reference<float>>(spec, opened.model.weights, thread_count(options));
 }

@@ -63,7 +63,7 @@ std::vector<int> ids_of(const std::string& list) {
 
 void add_common(CLI::App& command, CommonOptions& options) {
   command.add_option("--model", options.model, "model file (.gguf) or folder (config.json, safetensors, tokenizer.json)");
-  command.add_option("--backend", options.backend, "what runs the model: cpu (this machine's instructions), reference (Eigen, float), reference-double, or emulated (device code on the host, very slow; where it was built in)")->capture_default_str();
+  command.add_option("--backend", options.backend, "what runs the model: cpu (this machine's instructions), reference (Eigen, float) or reference-double")->capture_default_str();
   whole<int>(command.add_option("--threads", options.threads, "threads; 0: as many as the machine has")->capture_default_str());
   whole<int>(command.add_option("--context", options.context, "tokens of prompt and answer together; default: the model's, at most 8192"));
   command.add_option("--cache-type", options.cache_type, "type of the KV cache: f16, bf16 or f32 with cpu (default f16); f32 with reference, f64 with reference-double");
@@ -87,12 +87,11 @@ void add_generation(CLI::App& command, RunOptions& options) {
   command.add_option("--stop", options.stop, "text that ends the answer; may be repeated")->allow_extra_args(false);
 }
 
-int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** argv, MakeEmulated emulated) {
+int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** argv) {
   CLI::App app{fmt::format("{}: a language model as its own engine, cast by Diecast", compiled.name)};
   app.require_subcommand(1);
   CommonOptions common;
   common.cpu = cpu;
-  common.emulated = emulated;
   RunOptions run_options;
   TokensOptions tokens_options;
   LogitsOptions logits_options;
@@ -188,10 +187,10 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
 
 }  // namespace
 
-int main(const Compiled& compiled, const cpu::Path& cpu, int argc, char** argv, MakeEmulated emulated) {
+int main(const Compiled& compiled, const cpu::Path& cpu, int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error with a sentence
   try {
-    return dispatch(compiled, cpu, argc, argv, emulated);
+    return dispatch(compiled, cpu, argc, argv);
   } catch (const Error& error) {
     fmt::print(stderr, "{}\n", one_line(error.what()));
     return error.blame() == Blame::user ? 2 : 1;

@@ -15,7 +15,6 @@ namespace diecast::shell {
 struct CommonOptions {
   std::string model;                 // a file or folder
   cpu::Path cpu{};                   // compiled in
-  MakeEmulated emulated = nullptr;   // compiled in, or not
   std::string backend = "cpu";
   int threads = 0;                   // 0: as many as the machine has
   std::optional<int> context;
