@@ -88,7 +88,8 @@ DIECAST_DEVICE void quantise(C& ctx, const float* values, IntegerRows<width, tok
     const float inverse = most > 1e-30f ? ctx.divide(127.0f, most) : 0.0f;  // below that the quotient is not finite, and all integers are 0
     const bool finite = wrong == 0.0f;
     const std::int32_t q = finite ? ctx.round(x * inverse) : 0;
-    ctx.store(&to.integers[token][0][0][0], (ctx.lane() / 16 * IntegerRows<width, tokens>::blocks + block) * 16 + ctx.lane() % 16, static_cast<std::int8_t>(q));
+    ctx.store(&to.integers[token][0][0][0], (ctx.lane() / 16 * IntegerRows<width, tokens>::blocks + block) * 16 + ctx.lane() % 16,
+              static_cast<std::int8_t>(q));
     const std::int32_t lower = ctx.warp_sum(ctx.lane() < 16 ? q : 0);
     const std::int32_t all = ctx.warp_sum(q);
     if (ctx.lane() == 0) {
@@ -102,7 +103,8 @@ DIECAST_DEVICE void quantise(C& ctx, const float* values, IntegerRows<width, tok
 // Fills one token's row: value(column) gives it, then it is normalised, then made integers where a form wants them. All threads of the block
 // take part. The rows may be read after the next barrier.
 template <NormKind kind, int threads, int width, FormSet set, int tokens, ExecutionContext C, class Value>
-DIECAST_DEVICE void fill_row(C& ctx, Activations<width, set, tokens>& x, int token, const Norm& norm, BlockSumShared<threads>& sum, const Value& value) {
+DIECAST_DEVICE void fill_row(C& ctx, Activations<width, set, tokens>& x, int token, const Norm& norm, BlockSumShared<threads>& sum,
+                             const Value& value) {
   using Rows = FloatRows<width, 1>;
   constexpr bool floats = Activations<width, set, tokens>::floats;
   float* values = x.as_floats.values[floats ? token : 0];

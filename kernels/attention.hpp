@@ -15,8 +15,8 @@
 
 namespace diecast::kernels {
 
-inline constexpr int attention_chunk = 64;      // positions
-inline constexpr int most_group_heads = 8;      // query heads that a block takes at once
+inline constexpr int attention_chunk = 64;  // positions
+inline constexpr int most_group_heads = 8;  // query heads that a block takes at once
 
 template <HeadShape shape, class CacheElement, Team team>
 struct Attention {
@@ -28,20 +28,21 @@ struct Attention {
   static constexpr int group = shape.group();
   static constexpr int slices = (group + most_group_heads - 1) / most_group_heads;  // of a group that is too large for one block
   static constexpr int heads = (group + slices - 1) / slices;                       // of a slice
-  static constexpr int partial_values = shape.head_dim + 2;  // of a chunk and head: the weighted sum, the greatest score, the sum of weights
+  static constexpr int partial_values =
+      shape.head_dim + 2;  // of a chunk and head: the weighted sum, the greatest score, the sum of weights
 
   struct Params {
     TokenRows rows;
     const float* q;  // [row, heads, head_dim]
     PagedTable table;
     Cache<CacheElement> cache;
-    float scale;     // of q . k
-    float soft_cap;  // scores s become cap * tanh(s / cap); 0: they do not
-    int window;      // how many positions a row sees, its own included; 0: all
-    int most_chunks; // room in partials
-    float* partials;            // [row, heads, most_chunks, partial_values]
-    std::uint32_t* arrivals;    // [row, kv_heads, slices], 0 between launches
-    float* out;                 // [row, heads, head_dim]
+    float scale;              // of q . k
+    float soft_cap;           // scores s become cap * tanh(s / cap); 0: they do not
+    int window;               // how many positions a row sees, its own included; 0: all
+    int most_chunks;          // room in partials
+    float* partials;          // [row, heads, most_chunks, partial_values]
+    std::uint32_t* arrivals;  // [row, kv_heads, slices], 0 between launches
+    float* out;               // [row, heads, head_dim]
   };
   struct Shared {
     alignas(16) float q[heads][Layout::stride];
@@ -71,11 +72,11 @@ struct Attention {
  private:
   static constexpr int warps = threads / warp_lanes;
   static constexpr int lane_values = Layout::lane_values;
-  static constexpr int pieces = Layout::stride / lane_values;                     // of 16 bytes in a head
+  static constexpr int pieces = Layout::stride / lane_values;  // of 16 bytes in a head
   static constexpr int least_lanes(int wanted) { return wanted <= 1 ? 1 : 2 * least_lanes((wanted + 1) / 2); }
   static constexpr int lanes = least_lanes(pieces) < warp_lanes ? least_lanes(pieces) : warp_lanes;  // that share a position
   static constexpr int steps = (pieces + lanes - 1) / lanes;
-  static constexpr int at_once = warp_lanes / lanes;                              // positions that a warp takes at once
+  static constexpr int at_once = warp_lanes / lanes;  // positions that a warp takes at once
   using Piece = Vector<CacheElement, lane_values>;
 
   struct Work {
@@ -121,7 +122,8 @@ struct Attention {
 
     const bool alone = work.first_chunk == work.last_chunk;
     const std::int64_t room = static_cast<std::int64_t>(p.most_chunks) * partial_values;
-    const std::int64_t partial = (static_cast<std::int64_t>(work.row) * shape.heads + work.first_head) * room + static_cast<std::int64_t>(chunk) * partial_values;
+    const std::int64_t partial =
+        (static_cast<std::int64_t>(work.row) * shape.heads + work.first_head) * room + static_cast<std::int64_t>(chunk) * partial_values;
     for (int i = ctx.thread(); i < work.heads_here * shape.head_dim; i += threads) {
       const int head = i / shape.head_dim, at = i % shape.head_dim;
       float sum = 0;
@@ -157,13 +159,12 @@ struct Attention {
           if (piece >= pieces) break;
           const Piece k = ctx.load(as_vectors<lane_values>(p.cache.keys), at + piece);
           DIECAST_UNROLL
-          for (int head = 0; head < heads; ++head)
+          for (int head = 0; head < heads; ++head) DIECAST_UNROLL
+          for (int quad = 0; quad < lane_values / 4; ++quad) {
+            const auto q = ctx.load(as_vectors<4>(shared.q[head]), piece * (lane_values / 4) + quad);
             DIECAST_UNROLL
-            for (int quad = 0; quad < lane_values / 4; ++quad) {
-              const auto q = ctx.load(as_vectors<4>(shared.q[head]), piece * (lane_values / 4) + quad);
-              DIECAST_UNROLL
-              for (int e = 0; e < 4; ++e) sum[head] = ctx.fma(q.at[e], ctx.widen(k.at[4 * quad + e]), sum[head]);
-            }
+            for (int e = 0; e < 4; ++e) sum[head] = ctx.fma(q.at[e], ctx.widen(k.at[4 * quad + e]), sum[head]);
+          }
         }
       }
       DIECAST_UNROLL
@@ -221,22 +222,19 @@ struct Attention {
         if (piece >= pieces) break;
         const Piece v = ctx.load(as_vectors<lane_values>(p.cache.values), at + piece);
         DIECAST_UNROLL
-        for (int head = 0; head < heads; ++head)
-          DIECAST_UNROLL
-          for (int e = 0; e < lane_values; ++e) sum[head][step][e] = ctx.fma(weight[head], ctx.widen(v.at[e]), sum[head][step][e]);
+        for (int head = 0; head < heads; ++head) DIECAST_UNROLL
+        for (int e = 0; e < lane_values; ++e) sum[head][step][e] = ctx.fma(weight[head], ctx.widen(v.at[e]), sum[head][step][e]);
       }
     }
     DIECAST_UNROLL
-    for (int head = 0; head < heads; ++head)
-      DIECAST_UNROLL
-      for (int step = 0; step < steps; ++step)
-        DIECAST_UNROLL
-        for (int e = 0; e < lane_values; ++e) {
-          float all = sum[head][step][e];
-          for (int with = warp_lanes / 2; with >= lanes; with /= 2) all += ctx.shuffle_xor(all, with);
-          const int piece = step * lanes + lane;
-          if (ctx.lane() < lanes && piece < pieces) ctx.store(shared.sums[ctx.warp()][head], piece * lane_values + e, all);
-        }
+    for (int head = 0; head < heads; ++head) DIECAST_UNROLL
+    for (int step = 0; step < steps; ++step) DIECAST_UNROLL
+    for (int e = 0; e < lane_values; ++e) {
+      float all = sum[head][step][e];
+      for (int with = warp_lanes / 2; with >= lanes; with /= 2) all += ctx.shuffle_xor(all, with);
+      const int piece = step * lanes + lane;
+      if (ctx.lane() < lanes && piece < pieces) ctx.store(shared.sums[ctx.warp()][head], piece * lane_values + e, all);
+    }
   }
 
   // Who arrives last has seen what all others wrote before they arrived, and nobody else touches the counter until the next launch.
@@ -255,7 +253,9 @@ struct Attention {
     for (int i = ctx.thread(); i < work.heads_here * shape.head_dim; i += threads) {
       const int head = work.first_head + i / shape.head_dim, at = i % shape.head_dim;
       const std::int64_t base = (static_cast<std::int64_t>(work.row) * shape.heads + head) * room;
-      const auto partial = [&](int chunk, int value) { return ctx.load(p.partials, base + static_cast<std::int64_t>(chunk) * partial_values + value); };
+      const auto partial = [&](int chunk, int value) {
+        return ctx.load(p.partials, base + static_cast<std::int64_t>(chunk) * partial_values + value);
+      };
       float greatest = -__builtin_huge_valf();
       for (int chunk = work.first_chunk; chunk <= work.last_chunk; ++chunk) {
         const float of_chunk = partial(chunk, shape.head_dim);

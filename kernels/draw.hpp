@@ -66,12 +66,14 @@ struct Draw {
     const std::uint64_t last_kept = top_k > 0 && top_k < drawable ? key_of_rank(ctx, p, shared, logits, drawable, top_k) : 0;
     const std::uint64_t seed = ctx.load(&p.drawings[row].seed, 0);
     const std::uint32_t choice = ctx.load(&p.drawings[row].choice, 0), step = ctx.load(&p.drawings[row].step, 0);
-    const double temperature = ctx.load(&p.drawings[row].temperature, 0), max = static_cast<double>(ctx.load(p.logits, logits + best_id(best)));
+    const double temperature = ctx.load(&p.drawings[row].temperature, 0),
+                 max = static_cast<double>(ctx.load(p.logits, logits + best_id(best)));
 
     double score = -__builtin_huge_val();
     std::int32_t drawn = best_id(best);
     for (int begin = ctx.thread() * ids_at_once; begin < drawable; begin += threads * ids_at_once) {
-      const Philox bits = philox4x32({{static_cast<std::uint32_t>(begin / ids_at_once), step, choice, 0}}, static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
+      const Philox bits = philox4x32({{static_cast<std::uint32_t>(begin / ids_at_once), step, choice, 0}}, static_cast<std::uint32_t>(seed),
+                                     static_cast<std::uint32_t>(seed >> 32));
       DIECAST_UNROLL
       for (int i = 0; i < ids_at_once; ++i) {
         const int id = begin + i;

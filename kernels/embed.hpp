@@ -22,11 +22,11 @@ struct Embed {
 
   struct Params {
     TokenRows rows;
-    Linear table;           // [vocab, hidden]
+    Linear table;  // [vocab, hidden]
     float scale;
-    Linear positions;       // [positions, hidden]; rows null: none are added
-    float* out;             // [row, hidden]
-    std::uint64_t* best;    // [row], see head.hpp
+    Linear positions;     // [positions, hidden]; rows null: none are added
+    float* out;           // [row, hidden]
+    std::uint64_t* best;  // [row], see head.hpp
   };
   struct Shared {};
 

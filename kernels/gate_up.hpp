@@ -31,7 +31,7 @@ struct GateUp {
     Stream stream;
     Linear gate;  // not read without a gate
     Linear up;
-    float* out;   // [row, width]
+    float* out;  // [row, width]
   };
   struct Shared {
     Activations<hidden.value, set, team.tokens> x;
@@ -61,7 +61,8 @@ struct GateUp {
         if constexpr (shape.gated) multiply_row(ctx, p.gate, item, shared.x, count, gate);
         const int t = ctx.lane();
         if (t < count) {
-          const float value = shape.gated ? activate<shape.activation>(ctx, of_lane(gate, t)) * of_lane(up, t) : activate<shape.activation>(ctx, of_lane(up, t));
+          const float value = shape.gated ? activate<shape.activation>(ctx, of_lane(gate, t)) * of_lane(up, t)
+                                          : activate<shape.activation>(ctx, of_lane(up, t));
           ctx.store(p.out, static_cast<std::int64_t>(begin + t) * shape.width + item, value);
         }
       }

@@ -68,7 +68,8 @@ struct Head {
     const int asked = asked_count(ctx, p.rows);
     for (int begin = 0; begin < asked; begin += team.tokens) {
       const int count = asked - begin < team.tokens ? asked - begin : team.tokens;
-      for (int t = 0; t < count; ++t) fill_from_stream<prologue, threads>(ctx, shared.x, t, ctx.load(p.rows.asked, begin + t), p.stream, shared.sum);
+      for (int t = 0; t < count; ++t)
+        fill_from_stream<prologue, threads>(ctx, shared.x, t, ctx.load(p.rows.asked, begin + t), p.stream, shared.sum);
       ctx.barrier();
       std::uint64_t best = 0;  // of token `lane`
       for (int item = ctx.block() * warps + ctx.warp(); item < vocab.value; item += ctx.blocks() * warps) {

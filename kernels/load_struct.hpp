@@ -17,7 +17,8 @@ DIECAST_DEVICE T load_struct(C& ctx, const T* from) {
     std::uint64_t at[sizeof(T) / 8];
   } bytes;
   DIECAST_UNROLL
-  for (int i = 0; i < static_cast<int>(sizeof(T) / 8); ++i) bytes.at[i] = ctx.load_constant(reinterpret_cast<const std::uint64_t*>(from), i);
+  for (int i = 0; i < static_cast<int>(sizeof(T) / 8); ++i)
+    bytes.at[i] = ctx.load_constant(reinterpret_cast<const std::uint64_t*>(from), i);
   return __builtin_bit_cast(T, bytes);
 }
 

@@ -46,9 +46,10 @@ struct ModelOperations {
   using QkvAppend = kernels::QkvAppend<hidden, m.heads, m.rotary, m.branch_prologue(), m.forms, CacheElement, m.team>;
   using ProjectQkv = kernels::ProjectQkv<hidden, m.heads, m.branch_prologue(), m.forms, m.team>;
   using NormRopeAppend =
-      kernels::NormRopeAppend<m.heads, m.rotary, m.head_norms == HeadNorms::all_heads ? HeadNorm::all_heads : HeadNorm::each_head, CacheElement, m.team>;
+      kernels::NormRopeAppend<m.heads, m.rotary, m.head_norms == HeadNorms::all_heads ? HeadNorm::all_heads : HeadNorm::each_head,
+                              CacheElement, m.team>;
   using Attention = kernels::Attention<m.heads, CacheElement, m.team>;
-  using Output = LinearResidual<Extents{m.hidden, m.heads.heads * m.heads.head_dim}, m.ending(), m.forms, m.team>;
+  using Output = LinearResidual<Extents{m.hidden, m.heads.heads* m.heads.head_dim}, m.ending(), m.forms, m.team>;
   using GateUp = kernels::GateUp<hidden, m.mlp, m.branch_prologue(), m.forms, m.team>;
   using Down = LinearResidual<Extents{m.hidden, m.mlp.width}, m.ending(), m.forms, m.team>;
   using Head = kernels::Head<hidden, Vocabulary{m.vocab}, m.head_prologue(), m.forms, m.team>;

@@ -37,7 +37,8 @@ DIECAST_DEVICE void load_octet(C& ctx, const unsigned char* row, int octet, floa
 }
 
 template <WeightForm form, int width, FormSet set, int tokens, ExecutionContext C>
-DIECAST_DEVICE void add_floats(C& ctx, const unsigned char* row, const Activations<width, set, tokens>& x, int count, float (&sum)[tokens]) {
+DIECAST_DEVICE void add_floats(C& ctx, const unsigned char* row, const Activations<width, set, tokens>& x, int count,
+                               float (&sum)[tokens]) {
   using Rows = FloatRows<width, 1>;
   constexpr int steps = (Rows::octets + warp_lanes - 1) / warp_lanes;
   for (int step = 0; step < steps; ++step) {
@@ -115,7 +116,8 @@ DIECAST_DEVICE BlockFactors load_factors(C& ctx, const unsigned char* row, int b
   constexpr std::int64_t factors_at = form.factor_offset(width);
   const unsigned char* bytes = row + factors_at;
   if constexpr (form.minimum) {
-    const float factor = static_cast<float>(ctx.load_once(bytes, block)), of_minimum = static_cast<float>(ctx.load_once(bytes, blocks + block));
+    const float factor = static_cast<float>(ctx.load_once(bytes, block)),
+                of_minimum = static_cast<float>(ctx.load_once(bytes, blocks + block));
     return {{d * factor, d * factor}, -(least * of_minimum)};
   } else {
     const auto factors = ctx.load_once(reinterpret_cast<const Vector<std::int8_t, groups>*>(bytes), block);
@@ -124,7 +126,8 @@ DIECAST_DEVICE BlockFactors load_factors(C& ctx, const unsigned char* row, int b
 }
 
 template <WeightForm form, int width, FormSet set, int tokens, ExecutionContext C>
-DIECAST_DEVICE void add_integers(C& ctx, const unsigned char* row, const Activations<width, set, tokens>& x, int count, float (&sum)[tokens]) {
+DIECAST_DEVICE void add_integers(C& ctx, const unsigned char* row, const Activations<width, set, tokens>& x, int count,
+                                 float (&sum)[tokens]) {
   constexpr int blocks = width / block_columns, steps = (blocks + warp_lanes - 1) / warp_lanes;
   for (int step = 0; step < steps; ++step) {
     const int block = step * warp_lanes + ctx.lane();
@@ -167,7 +170,8 @@ DIECAST_DEVICE void add_integers(C& ctx, const unsigned char* row, const Activat
 
 // `count` of the token rows are there; sums of the others are 0.
 template <int width, FormSet set, int tokens, ExecutionContext C>
-DIECAST_DEVICE void multiply_row(C& ctx, const Linear& linear, std::int64_t row, const Activations<width, set, tokens>& x, int count, float (&sum)[tokens]) {
+DIECAST_DEVICE void multiply_row(C& ctx, const Linear& linear, std::int64_t row, const Activations<width, set, tokens>& x, int count,
+                                 float (&sum)[tokens]) {
   DIECAST_UNROLL
   for (int t = 0; t < tokens; ++t) sum[t] = 0;
   with_form<set>(linear.form, [&]<WeightForm form>() {

@@ -26,7 +26,7 @@ struct NormRopeAppend {
 
   struct Params {
     TokenRows rows;
-    const float* in;  // [row, heads + 2 kv_heads, head_dim]
+    const float* in;      // [row, heads + 2 kv_heads, head_dim]
     const float* q_norm;  // [head_dim] or [heads, head_dim]
     const float* k_norm;  // [head_dim] or [kv_heads, head_dim]
     float epsilon;
@@ -41,7 +41,8 @@ struct NormRopeAppend {
   DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared&) {
     constexpr int warps = threads / warp_lanes, heads = shape.heads + 2 * shape.kv_heads;
     const int items = row_count(ctx, p.rows) * heads;
-    for (int item = ctx.block() * warps + ctx.warp(); item < items; item += ctx.blocks() * warps) one_head(ctx, p, item / heads, item % heads);
+    for (int item = ctx.block() * warps + ctx.warp(); item < items; item += ctx.blocks() * warps)
+      one_head(ctx, p, item / heads, item % heads);
   }
 
  private:

@@ -42,7 +42,14 @@ struct ProjectQkv {
       for (int item = ctx.block() * warps + ctx.warp(); item < width; item += ctx.blocks() * warps) {
         const bool is_q = item < q_width, is_k = !is_q && item < q_width + kv_width;
         float sum[team.tokens];
-        multiply_row(ctx, is_q ? p.q : is_k ? p.k : p.v, is_q ? item : is_k ? item - q_width : item - q_width - kv_width, shared.x, count, sum);
+        multiply_row(ctx,
+                     is_q   ? p.q
+                     : is_k ? p.k
+                            : p.v,
+                     is_q   ? item
+                     : is_k ? item - q_width
+                            : item - q_width - kv_width,
+                     shared.x, count, sum);
         if (ctx.lane() < count) ctx.store(p.out, static_cast<std::int64_t>(begin + ctx.lane()) * width + item, of_lane(sum, ctx.lane()));
       }
       ctx.barrier();  // the next rows come into the same place

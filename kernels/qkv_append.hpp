@@ -66,7 +66,8 @@ struct QkvAppend {
       const int count = rows - begin < team.tokens ? rows - begin : team.tokens;
       for (int t = 0; t < count; ++t) fill_from_stream<prologue, threads>(ctx, shared.x, t, begin + t, p.stream, shared.sum);
       ctx.barrier();
-      for (int item = ctx.block() * warps + ctx.warp(); item < items; item += ctx.blocks() * warps) one_pair(ctx, p, shared, item_of(item), begin, count);
+      for (int item = ctx.block() * warps + ctx.warp(); item < items; item += ctx.blocks() * warps)
+        one_pair(ctx, p, shared, item_of(item), begin, count);
       ctx.barrier();  // the next rows come into the same place
     }
   }

@@ -18,7 +18,17 @@ enum class Stage { embed, qkv, project, norm_rope, attention, output, gate_up, d
 
 // What stages read and write. A layer's weights are written by nobody.
 enum Place : unsigned {
-  token_rows = 1, hidden = 2, other_hidden = 4, branch = 8, queries = 16, projected = 32, attended = 64, inner = 128, kv_cache = 256, partials = 512, logits = 1024,
+  token_rows = 1,
+  hidden = 2,
+  other_hidden = 4,
+  branch = 8,
+  queries = 16,
+  projected = 32,
+  attended = 64,
+  inner = 128,
+  kv_cache = 256,
+  partials = 512,
+  logits = 1024,
   best_ids = 2048
 };
 struct Use {
@@ -31,16 +41,26 @@ constexpr Use use_of(const ModelShape& m, Stage stage) {
   const unsigned into_attention = hidden | (adds ? branch : 0u), into_mlp = adds ? other_hidden | branch : hidden;
   const unsigned result = adds ? branch : hidden;
   switch (stage) {
-    case Stage::embed: return {token_rows, hidden | best_ids};
-    case Stage::qkv: return {token_rows | into_attention, queries | kv_cache | (adds ? other_hidden : 0u)};
-    case Stage::project: return {token_rows | into_attention, projected | (adds ? other_hidden : 0u)};
-    case Stage::norm_rope: return {token_rows | projected, queries | kv_cache};
-    case Stage::attention: return {token_rows | queries | kv_cache, attended | partials};
-    case Stage::output: return {token_rows | attended | (adds ? 0u : hidden), result};
-    case Stage::gate_up: return {token_rows | into_mlp, inner | (adds ? hidden : 0u)};
-    case Stage::down: return {token_rows | inner | (adds ? 0u : hidden), result};
-    case Stage::head: return {token_rows | hidden | (adds ? branch : 0u), logits | best_ids};
-    case Stage::advance: return {best_ids | token_rows, token_rows};
+    case Stage::embed:
+      return {token_rows, hidden | best_ids};
+    case Stage::qkv:
+      return {token_rows | into_attention, queries | kv_cache | (adds ? other_hidden : 0u)};
+    case Stage::project:
+      return {token_rows | into_attention, projected | (adds ? other_hidden : 0u)};
+    case Stage::norm_rope:
+      return {token_rows | projected, queries | kv_cache};
+    case Stage::attention:
+      return {token_rows | queries | kv_cache, attended | partials};
+    case Stage::output:
+      return {token_rows | attended | (adds ? 0u : hidden), result};
+    case Stage::gate_up:
+      return {token_rows | into_mlp, inner | (adds ? hidden : 0u)};
+    case Stage::down:
+      return {token_rows | inner | (adds ? 0u : hidden), result};
+    case Stage::head:
+      return {token_rows | hidden | (adds ? branch : 0u), logits | best_ids};
+    case Stage::advance:
+      return {best_ids | token_rows, token_rows};
   }
   return {};
 }
@@ -49,8 +69,8 @@ struct Schedule {
   static constexpr int most = 10, most_waits = 3;
   struct Entry {
     Stage stage{};
-    int workers = 0;         // blocks 0 to workers - 1 take part
-    int waits[most_waits]{}; // entries whose last run must be finished; -1: none
+    int workers = 0;          // blocks 0 to workers - 1 take part
+    int waits[most_waits]{};  // entries whose last run must be finished; -1: none
   };
   int count = 0;
   int layer_begin = 0, layer_end = 0;  // entries that are run for every layer
@@ -168,7 +188,9 @@ constexpr bool is_ordered(const ModelShape& m, const Schedule& s) {
     const auto knows = detail::knowledge(s, runs);
     for (int run = 0; run < runs.count; ++run)
       for (int past = 0; past < run; ++past)
-        if (use_of(m, s.at[runs.entry[past]].stage).conflicts(use_of(m, s.at[runs.entry[run]].stage)) && (knows[static_cast<std::size_t>(run)] >> past & 1u) == 0) return false;
+        if (use_of(m, s.at[runs.entry[past]].stage).conflicts(use_of(m, s.at[runs.entry[run]].stage)) &&
+            (knows[static_cast<std::size_t>(run)] >> past & 1u) == 0)
+          return false;
   }
   return true;
 }

@@ -12,9 +12,9 @@
 namespace diecast::kernels {
 
 struct Prologue {
-  NormKind norm;  // none: the hidden states go into the product as they are
-  bool adds;      // whether a branch is to be added before
-  NormKind after; // how the branch is normalised before it is added
+  NormKind norm;   // none: the hidden states go into the product as they are
+  bool adds;       // whether a branch is to be added before
+  NormKind after;  // how the branch is normalised before it is added
 };
 
 struct Stream {
@@ -22,13 +22,13 @@ struct Stream {
   Norm norm;
   const float* branch;  // [row, width], what the last branch gave; null before the first
   Norm after;
-  float scale;          // of the branch
-  float* updated;       // [row, width], another place than hidden; null: nobody needs it
+  float scale;     // of the branch
+  float* updated;  // [row, width], another place than hidden; null: nobody needs it
 };
 
 template <Prologue prologue, int threads, int width, FormSet set, int tokens, ExecutionContext C>
 DIECAST_DEVICE void fill_from_stream(C& ctx, Activations<width, set, tokens>& x, int token, std::int64_t row, const Stream& stream,
-                                            BlockSumShared<threads>& sum) {
+                                     BlockSumShared<threads>& sum) {
   const std::int64_t base = row * width;
   if constexpr (!prologue.adds) {
     fill_row<prologue.norm, threads>(ctx, x, token, stream.norm, sum, [&](int i) { return ctx.load(stream.hidden, base + i); });

@@ -24,11 +24,11 @@ inline constexpr int block_columns = 32;
 inline constexpr int super_columns = 256;
 
 struct WeightForm {
-  int bits;         // of a weight: 32 and 16 are floats
-  bool brain;       // of 16 bits: bfloat16
-  int zero;         // the q that means 0 in forms without a minimum
-  bool is_signed;   // q is a signed byte
-  int group;        // columns that share a scale, 32 or 16
+  int bits;        // of a weight: 32 and 16 are floats
+  bool brain;      // of 16 bits: bfloat16
+  int zero;        // the q that means 0 in forms without a minimum
+  bool is_signed;  // q is a signed byte
+  int group;       // columns that share a scale, 32 or 16
   bool minimum;
   bool two_levels;  // a half for 256 columns, and a byte for each group
 
@@ -42,15 +42,23 @@ struct WeightForm {
     if (!integers()) return static_cast<std::int64_t>(octets(columns)) * octet_columns * (bits / 8);
     return static_cast<std::int64_t>(columns / block_columns) * (bits == 8 ? 32 : 16);
   }
-  DIECAST_HOST_DEVICE constexpr std::int64_t high_bytes(int columns) const { return bits == 5 || bits == 6 ? static_cast<std::int64_t>(columns / block_columns) * 4 * (bits - 4) : 0; }
+  DIECAST_HOST_DEVICE constexpr std::int64_t high_bytes(int columns) const {
+    return bits == 5 || bits == 6 ? static_cast<std::int64_t>(columns / block_columns) * 4 * (bits - 4) : 0;
+  }
   DIECAST_HOST_DEVICE constexpr std::int64_t scale_offset(int columns) const { return low_bytes(columns) + high_bytes(columns); }
-  DIECAST_HOST_DEVICE constexpr std::int64_t factor_offset(int columns) const { return scale_offset(columns) + columns / super_columns * 2 * halves(); }
+  DIECAST_HOST_DEVICE constexpr std::int64_t factor_offset(int columns) const {
+    return scale_offset(columns) + columns / super_columns * 2 * halves();
+  }
   DIECAST_HOST_DEVICE constexpr std::int64_t row_bytes(int columns) const {
     std::int64_t bytes = scale_offset(columns);
-    if (integers()) bytes = two_levels ? factor_offset(columns) + columns / block_columns * groups() * halves() : bytes + columns / block_columns * 2 * halves();
+    if (integers())
+      bytes = two_levels ? factor_offset(columns) + columns / block_columns * groups() * halves()
+                         : bytes + columns / block_columns * 2 * halves();
     return (bytes + 15) / 16 * 16;
   }
-  DIECAST_HOST_DEVICE constexpr bool fits(int columns) const { return !integers() || columns % (two_levels ? super_columns : block_columns) == 0; }
+  DIECAST_HOST_DEVICE constexpr bool fits(int columns) const {
+    return !integers() || columns % (two_levels ? super_columns : block_columns) == 0;
+  }
 
   DIECAST_HOST_DEVICE static constexpr int octets(int columns) { return (columns + octet_columns - 1) / octet_columns; }
 };

@@ -31,8 +31,8 @@ struct WholeToken {
     const typename Operations::Layer* layers;  // [layer_count]
     int layer_count;
     typename Operations::Head::Params head;
-    int tokens;                // how many at most, for each row
-    const int* stop_ids;       // [stop_count] a row ends with any of them
+    int tokens;           // how many at most, for each row
+    const int* stop_ids;  // [stop_count] a row ends with any of them
     int stop_count;
     int* ids;                  // [row] of the token rows: the input, replaced after each token
     int* positions;            // [row] of the token rows
@@ -82,22 +82,28 @@ struct WholeToken {
     if constexpr (entry < order.layer_end) {
       const typename Operations::Layer* of_layer = p.layers + layer;
       constexpr Stage what = order.at[entry].stage;
-      if constexpr (what == Stage::qkv) layer_stage<entry, typename Operations::QkvAppend>(ctx, p, &of_layer->qkv, shared.qkv, token, layer);
-      if constexpr (what == Stage::project) layer_stage<entry, typename Operations::ProjectQkv>(ctx, p, &of_layer->project, shared.project, token, layer);
+      if constexpr (what == Stage::qkv)
+        layer_stage<entry, typename Operations::QkvAppend>(ctx, p, &of_layer->qkv, shared.qkv, token, layer);
+      if constexpr (what == Stage::project)
+        layer_stage<entry, typename Operations::ProjectQkv>(ctx, p, &of_layer->project, shared.project, token, layer);
       if constexpr (what == Stage::norm_rope) {
         typename Operations::NormRopeAppend::Shared none{};
         layer_stage<entry, typename Operations::NormRopeAppend>(ctx, p, &of_layer->norm_rope, none, token, layer);
       }
-      if constexpr (what == Stage::attention) layer_stage<entry, typename Operations::Attention>(ctx, p, &of_layer->attention, shared.attention, token, layer);
-      if constexpr (what == Stage::output) layer_stage<entry, typename Operations::Output>(ctx, p, &of_layer->output, shared.output, token, layer);
-      if constexpr (what == Stage::gate_up) layer_stage<entry, typename Operations::GateUp>(ctx, p, &of_layer->gate_up, shared.gate_up, token, layer);
+      if constexpr (what == Stage::attention)
+        layer_stage<entry, typename Operations::Attention>(ctx, p, &of_layer->attention, shared.attention, token, layer);
+      if constexpr (what == Stage::output)
+        layer_stage<entry, typename Operations::Output>(ctx, p, &of_layer->output, shared.output, token, layer);
+      if constexpr (what == Stage::gate_up)
+        layer_stage<entry, typename Operations::GateUp>(ctx, p, &of_layer->gate_up, shared.gate_up, token, layer);
       if constexpr (what == Stage::down) layer_stage<entry, typename Operations::Down>(ctx, p, &of_layer->down, shared.down, token, layer);
       run_layer<entry + 1>(ctx, p, shared, token, layer);
     }
   }
 
   template <int entry, class Op, ExecutionContext C, class OpShared>
-  DIECAST_DEVICE static void layer_stage(C& ctx, const Params& p, const typename Op::Params* params, OpShared& shared, int token, int layer) {
+  DIECAST_DEVICE static void layer_stage(C& ctx, const Params& p, const typename Op::Params* params, OpShared& shared, int token,
+                                         int layer) {
     if (ctx.block() >= p.schedule.at[entry].workers) return;
     const typename Op::Params of_op = load_struct(ctx, params);
     if constexpr (requires { Op::prefetch(ctx, of_op); }) Op::prefetch(ctx, of_op);
@@ -134,7 +140,8 @@ struct WholeToken {
   }
   template <ExecutionContext C>
   DIECAST_DEVICE static void wait(C& ctx, const Params& p, int entry, int runs) {
-    if (ctx.thread() == 0) ctx.wait_at_least(p.arrived, entry, static_cast<std::uint32_t>(runs) * static_cast<std::uint32_t>(p.schedule.at[entry].workers));
+    if (ctx.thread() == 0)
+      ctx.wait_at_least(p.arrived, entry, static_cast<std::uint32_t>(runs) * static_cast<std::uint32_t>(p.schedule.at[entry].workers));
     ctx.barrier();  // what thread 0 knows now, all threads of the block know
   }
 

@@ -36,7 +36,8 @@ int wrong_attention(const AttentionCase& c, std::uint64_t seed, bool every_sched
   const int per_sequence = (longest + 15) / 16, cache_blocks = rows * per_sequence;
   std::vector<int> order(static_cast<std::size_t>(cache_blocks)), table(static_cast<std::size_t>(cache_blocks), -1000000);
   for (int i = 0; i < cache_blocks; ++i) order[static_cast<std::size_t>(i)] = i;
-  for (int i = cache_blocks - 1; i > 0; --i) std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(numbers.below(i + 1))]);
+  for (int i = cache_blocks - 1; i > 0; --i)
+    std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(numbers.below(i + 1))]);
   Values<Element> keys(cache_blocks * shape.kv_heads * 16 * Layout::stride), values(keys.size());
   std::vector<int> all_rows;
   std::vector<std::vector<double>> k(static_cast<std::size_t>(rows)), v(static_cast<std::size_t>(rows));  // [position, kv_heads, head_dim]
@@ -45,7 +46,8 @@ int wrong_attention(const AttentionCase& c, std::uint64_t seed, bool every_sched
     const int length = c.positions[static_cast<std::size_t>(row)] + 1;
     for (int position = 0; position < length; ++position) {
       if (position % 16 == 0) table[static_cast<std::size_t>(row * per_sequence + position / 16)] = order[static_cast<std::size_t>(next++)];
-      const std::int64_t slot = static_cast<std::int64_t>(table[static_cast<std::size_t>(row * per_sequence + position / 16)]) * 16 + position % 16;
+      const std::int64_t slot =
+          static_cast<std::int64_t>(table[static_cast<std::size_t>(row * per_sequence + position / 16)]) * 16 + position % 16;
       for (int head = 0; head < shape.kv_heads; ++head)
         for (const bool is_k : {true, false}) {
           std::vector<Element> stored(static_cast<std::size_t>(Layout::stride), Stored<Element>::from(0.0f));
@@ -66,8 +68,17 @@ int wrong_attention(const AttentionCase& c, std::uint64_t seed, bool every_sched
   const int chunks = (longest + attention_chunk - 1) / attention_chunk;
   Floats partials(rows * shape.heads * chunks * Op::partial_values), out(rows * shape.heads * d);
   Values<std::uint32_t> arrivals(std::vector<std::uint32_t>(static_cast<std::size_t>(rows * shape.kv_heads * Op::slices)));
-  const typename Op::Params params{step.rows(), q_there.data(), {table_there.data(), per_sequence}, {keys.data(), values.data()}, scale, c.soft_cap,
-                                   c.window, chunks, partials.data(), arrivals.data(), out.data()};
+  const typename Op::Params params{step.rows(),
+                                   q_there.data(),
+                                   {table_there.data(), per_sequence},
+                                   {keys.data(), values.data()},
+                                   scale,
+                                   c.soft_cap,
+                                   c.window,
+                                   chunks,
+                                   partials.data(),
+                                   arrivals.data(),
+                                   out.data()};
   if (every_schedule)
     launch<Op>(c.blocks, params);
   else
@@ -77,14 +88,18 @@ int wrong_attention(const AttentionCase& c, std::uint64_t seed, bool every_sched
   for (const std::uint32_t arrived : arrivals.all()) wrong += arrived != 0;
   for (int row = 0; row < rows; ++row)
     for (int head = 0; head < shape.heads; ++head) {
-      const int end = c.positions[static_cast<std::size_t>(row)] + 1, first = c.window > 0 && end > c.window ? end - c.window : 0, kv = head / shape.group();
-      const auto at = [&](int position) { return (static_cast<std::size_t>(position * shape.kv_heads + kv)) * static_cast<std::size_t>(d); };
+      const int end = c.positions[static_cast<std::size_t>(row)] + 1, first = c.window > 0 && end > c.window ? end - c.window : 0,
+                kv = head / shape.group();
+      const auto at = [&](int position) {
+        return (static_cast<std::size_t>(position * shape.kv_heads + kv)) * static_cast<std::size_t>(d);
+      };
       const auto uz = [](int i) { return static_cast<std::size_t>(i); };
       std::vector<double> weights;
       double greatest = -std::numeric_limits<double>::infinity(), total = 0;
       for (int position = first; position < end; ++position) {
         double dot = 0;
-        for (int i = 0; i < d; ++i) dot += static_cast<double>(q[uz((row * shape.heads + head) * d + i)]) * k[uz(row)][at(position) + uz(i)];
+        for (int i = 0; i < d; ++i)
+          dot += static_cast<double>(q[uz((row * shape.heads + head) * d + i)]) * k[uz(row)][at(position) + uz(i)];
         dot *= static_cast<double>(scale);
         if (c.soft_cap > 0) dot = static_cast<double>(c.soft_cap) * std::tanh(dot / static_cast<double>(c.soft_cap));
         weights.push_back(dot);
@@ -93,7 +108,8 @@ int wrong_attention(const AttentionCase& c, std::uint64_t seed, bool every_sched
       for (double& weight : weights) total += weight = std::exp(weight - greatest);
       for (int i = 0; i < d; ++i) {
         double want = 0;
-        for (int position = first; position < end; ++position) want += weights[uz(position - first)] / total * v[uz(row)][at(position) + uz(i)];
+        for (int position = first; position < end; ++position)
+          want += weights[uz(position - first)] / total * v[uz(row)][at(position) + uz(i)];
         // Scores err by (d + 8) roundings of at most 3 sqrt(d); a weight by as much; values are at most 1, so the mean of them errs by twice that.
         const double bound = 2 * 0x1p-23 * ((d / 32 + 16) * 3 * std::sqrt(d) + (end - first) / 4 + 16);
         wrong += !within(got[uz((row * shape.heads + head) * d + i)], want, bound);
@@ -106,14 +122,13 @@ template <HeadShape shape, class Element, Team team>
 int sweep_attention(std::uint64_t seed) {
   int cases = 0;
   const auto check = [&](const AttentionCase& c, bool every_schedule) {
-    INFO(shape.heads << ":" << shape.kv_heads << " x " << shape.head_dim << ", position " << c.positions.back() << ", window " << c.window << ", cap " << c.soft_cap
-                     << ", blocks " << c.blocks);
+    INFO(shape.heads << ":" << shape.kv_heads << " x " << shape.head_dim << ", position " << c.positions.back() << ", window " << c.window
+                     << ", cap " << c.soft_cap << ", blocks " << c.blocks);
     CHECK(wrong_attention<shape, Element, team>(c, seed + static_cast<std::uint64_t>(cases), every_schedule) == 0);
     ++cases;
   };
   for (const int position : {0, 1, 15, 16, 62, 63, 64, 65, 127, 128, 200})
-    for (const int window : {0, 1, 5, 70})
-      check({{position}, window, position % 2 == 0 ? 0.0f : 2.5f, position % 3 + 1}, false);
+    for (const int window : {0, 1, 5, 70}) check({{position}, window, position % 2 == 0 ? 0.0f : 2.5f, position % 3 + 1}, false);
   check({{0, 130, 17, 64}, 0, 0.0f, 3}, true);
   check({{3, 129, 64}, 66, 5.0f, 1}, true);
   return cases;

@@ -16,7 +16,8 @@ using namespace diecast_test;
 namespace {
 
 template <int vocab, Team team>
-int wrong_draws(const std::vector<std::vector<float>>& logits, double temperature, int top_k, int drawable, std::uint64_t seed, int blocks, bool every_schedule) {
+int wrong_draws(const std::vector<std::vector<float>>& logits, double temperature, int top_k, int drawable, std::uint64_t seed, int blocks,
+                bool every_schedule) {
   using Op = Draw<Vocabulary{vocab}, team>;
   const int rows = static_cast<int>(logits.size());
   std::vector<float> all;
@@ -39,8 +40,10 @@ int wrong_draws(const std::vector<std::vector<float>>& logits, double temperatur
   const Step step(asked, asked, asked, asked);
   Values<int> ids(rows);
   const typename Op::Params params{step.rows(), logits_there.data(), best_there.data(), drawings_there.data(), drawable, ids.data()};
-  if (every_schedule) launch<Op>(blocks, params);
-  else launch_once<Op>(blocks, params);
+  if (every_schedule)
+    launch<Op>(blocks, params);
+  else
+    launch_once<Op>(blocks, params);
   int wrong = 0;
   for (int row = 0; row < rows; ++row) {
     diecast::SamplingOptions options;
@@ -63,9 +66,13 @@ int sweep(std::uint64_t seed) {
         std::vector<std::vector<float>> logits(4);
         for (auto& row : logits)
           for (int id = 0; id < vocab; ++id)  // apart, in steps with many equals, some that cannot be drawn
-            row.push_back(shape == 0 ? 3 * numbers.real() : shape == 1 ? static_cast<float>(numbers.below(4)) : numbers.below(3) == 0 ? -std::numeric_limits<float>::infinity() : numbers.real());
+            row.push_back(shape == 0              ? 3 * numbers.real()
+                          : shape == 1            ? static_cast<float>(numbers.below(4))
+                          : numbers.below(3) == 0 ? -std::numeric_limits<float>::infinity()
+                                                  : numbers.real());
         INFO("vocabulary " << vocab << ", temperature " << temperature << ", top-k " << top_k << ", shape " << shape);
-        CHECK(wrong_draws<vocab, team>(logits, temperature, top_k, shape == 1 ? vocab - 3 : vocab, seed * 1000 + static_cast<std::uint64_t>(cases), cases % 3 + 1, cases % 11 == 0) == 0);
+        CHECK(wrong_draws<vocab, team>(logits, temperature, top_k, shape == 1 ? vocab - 3 : vocab,
+                                       seed * 1000 + static_cast<std::uint64_t>(cases), cases % 3 + 1, cases % 11 == 0) == 0);
         ++cases;
       }
   return cases;
@@ -77,7 +84,8 @@ TEST_CASE("the noise is the host's: the same bits of Philox, logarithms as near 
   Numbers numbers(1);
   int wrong = 0;
   for (int i = 0; i < 2000; ++i) {
-    const auto a = static_cast<std::uint32_t>(numbers.bits()), b = static_cast<std::uint32_t>(numbers.bits()), c = static_cast<std::uint32_t>(numbers.bits());
+    const auto a = static_cast<std::uint32_t>(numbers.bits()), b = static_cast<std::uint32_t>(numbers.bits()),
+               c = static_cast<std::uint32_t>(numbers.bits());
     const auto want = diecast::philox4x32({a, b, c, 0}, {c, a});
     const Philox got = diecast::kernels::philox4x32({{a, b, c, 0}}, c, a);
     for (std::size_t k = 0; k < 4; ++k) wrong += got.at[k] != want[k];
@@ -86,7 +94,8 @@ TEST_CASE("the noise is the host's: the same bits of Philox, logarithms as near 
     wrong += !(std::abs(gumbel(a) - diecast::GumbelNoise::gumbel(uniform)) <= 4e-15);
   }
   for (const std::uint32_t bits : {0u, 1u, 0x7fffffffu, 0x80000000u, 0xfffffffeu, 0xffffffffu})
-    wrong += !(std::abs(gumbel(bits) - diecast::GumbelNoise::gumbel((bits + 0.5) * 0x1p-32)) <= 1e-6);  // the last's inner logarithm is 1e-10, of a number near 1
+    wrong += !(std::abs(gumbel(bits) - diecast::GumbelNoise::gumbel((bits + 0.5) * 0x1p-32)) <=
+               1e-6);  // the last's inner logarithm is 1e-10, of a number near 1
   CHECK(wrong == 0);
 }
 

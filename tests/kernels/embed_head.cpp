@@ -37,7 +37,8 @@ int wrong_embeddings(Format format, Format of_positions, int rows, int blocks, b
   for (int row = 0; row < rows; ++row) {
     for (int i = 0; i < hidden; ++i) {
       const float value = of_table[static_cast<std::size_t>(ids[static_cast<std::size_t>(row)] * hidden + i)] * scale;
-      wrong += !(got[static_cast<std::size_t>(row * hidden + i)] == (positions ? value + of_learned[static_cast<std::size_t>(at[static_cast<std::size_t>(row)] * hidden + i)] : value));
+      wrong += !(got[static_cast<std::size_t>(row * hidden + i)] ==
+                 (positions ? value + of_learned[static_cast<std::size_t>(at[static_cast<std::size_t>(row)] * hidden + i)] : value));
     }
     wrong += best[row] != 0;
   }
@@ -63,7 +64,14 @@ std::pair<std::vector<float>, std::uint64_t> head_of(const Logits& l, int blocks
   const Step step = Step::of(1);
   Floats logits(vocab);
   Values<std::uint64_t> best(std::vector<std::uint64_t>{0});
-  launch<Op>(blocks, {step.rows(), {x.data(), {}, nullptr, {}, 1, nullptr}, there.linear(), l.divisor, l.soft_cap, l.drawable, logits.data(), best.data()});
+  launch<Op>(blocks, {step.rows(),
+                      {x.data(), {}, nullptr, {}, 1, nullptr},
+                      there.linear(),
+                      l.divisor,
+                      l.soft_cap,
+                      l.drawable,
+                      logits.data(),
+                      best.data()});
   return {logits.all(), best[0]};
 }
 
@@ -97,7 +105,8 @@ int wrong_logits(int rows, int blocks, const std::vector<int>& asked, std::uint6
 }  // namespace
 
 TEST_CASE("embedding rows in every format, with learned positions and without, are the bits of the file's decoder") {
-  constexpr FormSet set = forms(f32_form, f16_form, bf16_form), blocks = forms(q8_0_form, q4_0_form, q4_1_form, q5_0_form, q6_k_form, q4_k_form);
+  constexpr FormSet set = forms(f32_form, f16_form, bf16_form),
+                    blocks = forms(q8_0_form, q4_0_form, q4_1_form, q5_0_form, q6_k_form, q4_k_form);
   int cases = 0;
   for (const int rows : {1, 3, 5})
     for (const int grid : {1, 2}) {
@@ -115,10 +124,12 @@ TEST_CASE("embedding rows in every format, with learned positions and without, a
 }
 
 TEST_CASE("the head's logits and its best id, over odd shapes, for the rows that ask") {
-  constexpr Prologue rms{NormKind::rms, false, NormKind::rms}, layer{NormKind::layer, false, NormKind::layer}, both{NormKind::rms, true, NormKind::rms};
+  constexpr Prologue rms{NormKind::rms, false, NormKind::rms}, layer{NormKind::layer, false, NormKind::layer},
+      both{NormKind::rms, true, NormKind::rms};
   int cases = 0;
   for (const int blocks : {1, 2, 5})
-    for (const auto& [rows, asked] : std::vector<std::pair<int, std::vector<int>>>{{1, {0}}, {3, {2}}, {4, {0, 1, 2, 3}}, {6, {5, 0, 3, 1, 2}}}) {
+    for (const auto& [rows, asked] :
+         std::vector<std::pair<int, std::vector<int>>>{{1, {0}}, {3, {2}}, {4, {0, 1, 2, 3}}, {6, {5, 0, 3, 1, 2}}}) {
       CHECK(wrong_logits<46, 65, rms, Team{64, 4}>(rows, blocks, asked, 1) == 0);
       CHECK(wrong_logits<33, 61, layer, Team{32, 2}>(rows, blocks, asked, 2) == 0);
       CHECK(wrong_logits<72, 77, both, Team{96, 1}>(rows, blocks, asked, 3) == 0);

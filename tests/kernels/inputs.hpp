@@ -92,7 +92,10 @@ template <diecast::kernels::FormSet set>
 class Matrix {
  public:
   Matrix(const diecast::Tensor& tensor, const std::vector<float>& bias)
-      : packed_(diecast::cuda::pack(tensor)), bias_(bias.empty() ? std::vector<float>{0} : bias), has_bias_(!bias.empty()), form_(set.find(diecast::cuda::form_of(tensor.format))) {}
+      : packed_(diecast::cuda::pack(tensor)),
+        bias_(bias.empty() ? std::vector<float>{0} : bias),
+        has_bias_(!bias.empty()),
+        form_(set.find(diecast::cuda::form_of(tensor.format))) {}
   diecast::kernels::Linear linear() const { return {packed_.data(), has_bias_ ? bias_.data() : nullptr, form_}; }
 
  private:
@@ -111,7 +114,8 @@ inline std::vector<double> as_multiplied(const std::vector<float>& x, bool integ
     float most = 0;
     for (std::size_t i = 0; i < 32; ++i) most = std::max(most, std::abs(x[32 * block + i]));
     const float inverse = most > 1e-30f ? 127.0f / most : 0.0f, scale = most / 127.0f;
-    for (std::size_t i = 0; i < 32; ++i) out[32 * block + i] = static_cast<double>(scale) * static_cast<double>(std::nearbyint(x[32 * block + i] * inverse));
+    for (std::size_t i = 0; i < 32; ++i)
+      out[32 * block + i] = static_cast<double>(scale) * static_cast<double>(std::nearbyint(x[32 * block + i] * inverse));
   }
   return out;
 }
@@ -120,7 +124,11 @@ inline std::vector<double> as_multiplied(const std::vector<float>& x, bool integ
 class Step {
  public:
   Step(const std::vector<int>& ids, const std::vector<int>& positions, const std::vector<int>& sequences, const std::vector<int>& asked)
-      : counts_({static_cast<int>(positions.size()), static_cast<int>(asked.size())}), ids_(padded(ids)), positions_(padded(positions)), sequences_(padded(sequences)), asked_(padded(asked)) {}
+      : counts_({static_cast<int>(positions.size()), static_cast<int>(asked.size())}),
+        ids_(padded(ids)),
+        positions_(padded(positions)),
+        sequences_(padded(sequences)),
+        asked_(padded(asked)) {}
   static Step of(int rows) {
     std::vector<int> all;
     for (int i = 0; i < rows; ++i) all.push_back(i);

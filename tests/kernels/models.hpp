@@ -35,7 +35,12 @@ struct OddConfig {
     }
     if (number == 4) {  // Gemma's parts
       s.layers = 3;
-      s.attention = {.heads = 4, .kv_heads = 2, .head_dim = 14, .qk_norm = QkNorm::each_head, .scale = 0.2, .soft_cap = 5.0,
+      s.attention = {.heads = 4,
+                     .kv_heads = 2,
+                     .head_dim = 14,
+                     .qk_norm = QkNorm::each_head,
+                     .scale = 0.2,
+                     .soft_cap = 5.0,
                      .window = SlidingWindow{.length = 5, .full_every = 3, .rope = Rope{.theta = 100}}};
       s.mlp = GatedMlp{.width = 50, .activation = Activation::gelu_tanh};
       s.norm_placement = NormPlacement::before_and_after;
@@ -86,7 +91,8 @@ int check_model(std::uint64_t seed, int processors) {
       size = std::max(size, std::abs(static_cast<double>(want[row][id])));
     }
     CHECK(worst <= 2e-5 * size + 1e-6);
-    CHECK(std::max_element(got[row].begin(), got[row].end()) - got[row].begin() == std::max_element(want[row].begin(), want[row].end()) - want[row].begin());
+    CHECK(std::max_element(got[row].begin(), got[row].end()) - got[row].begin() ==
+          std::max_element(want[row].begin(), want[row].end()) - want[row].begin());
     ++cases;
   }
   for (const int chunk : {1, 4}) {

@@ -18,7 +18,8 @@ inline Row row_of(const std::vector<float>& all, int row, int width) {
   return Row(all.begin() + static_cast<std::ptrdiff_t>(row) * width, all.begin() + static_cast<std::ptrdiff_t>(row + 1) * width);
 }
 
-inline Row normalised(diecast::kernels::NormKind kind, Row x, const std::vector<float>& weight, const std::vector<float>& bias, float epsilon) {
+inline Row normalised(diecast::kernels::NormKind kind, Row x, const std::vector<float>& weight, const std::vector<float>& bias,
+                      float epsilon) {
   if (kind == diecast::kernels::NormKind::none) return x;
   double mean = 0, squares = 0;
   if (kind == diecast::kernels::NormKind::layer)
@@ -28,7 +29,8 @@ inline Row normalised(diecast::kernels::NormKind kind, Row x, const std::vector<
     squares += value * value;
   }
   const double scale = 1 / std::sqrt(squares / static_cast<double>(x.size()) + static_cast<double>(epsilon));
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = x[i] * scale * static_cast<double>(weight[i]) + (bias.empty() ? 0.0 : static_cast<double>(bias[i]));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = x[i] * scale * static_cast<double>(weight[i]) + (bias.empty() ? 0.0 : static_cast<double>(bias[i]));
   return x;
 }
 
@@ -76,8 +78,11 @@ struct NormThere {
   Constants<float> weight_there, bias_there;
   float epsilon;
   NormThere(int width, bool with_bias, float eps, Numbers& numbers)
-      : weight(shifted(numbers.reals(width))), bias(with_bias ? numbers.reals(width) : std::vector<float>{}), weight_there(weight),
-        bias_there(with_bias ? bias : std::vector<float>{0}), epsilon(eps) {}
+      : weight(shifted(numbers.reals(width))),
+        bias(with_bias ? numbers.reals(width) : std::vector<float>{}),
+        weight_there(weight),
+        bias_there(with_bias ? bias : std::vector<float>{0}),
+        epsilon(eps) {}
   diecast::kernels::Norm norm() const { return {weight_there.data(), bias.empty() ? nullptr : bias_there.data(), epsilon}; }
 
  private:
@@ -92,8 +97,10 @@ inline constexpr diecast::kernels::FormSet two_forms = diecast::kernels::forms(d
 struct MatrixThere {
   std::vector<float> weights, bias;
   Matrix<two_forms> there;
-  MatrixThere(int out, int in, bool with_bias, Numbers& numbers) : MatrixThere(random_tensor(diecast::Format::f32, out, in, numbers), with_bias ? numbers.reals(out) : std::vector<float>{}) {}
-  MatrixThere(const diecast::Tensor& tensor, const std::vector<float>& with_bias) : weights(decoded(tensor)), bias(with_bias), there(tensor, with_bias) {}
+  MatrixThere(int out, int in, bool with_bias, Numbers& numbers)
+      : MatrixThere(random_tensor(diecast::Format::f32, out, in, numbers), with_bias ? numbers.reals(out) : std::vector<float>{}) {}
+  MatrixThere(const diecast::Tensor& tensor, const std::vector<float>& with_bias)
+      : weights(decoded(tensor)), bias(with_bias), there(tensor, with_bias) {}
 };
 
 // What a stream is made of: hidden states, and a branch that is to be added where the prologue says so.
@@ -106,10 +113,17 @@ struct StreamThere {
   float scale = 0.75f;
   bool has_branch;
   StreamThere(int rows, bool with_branch, Numbers& numbers)
-      : hidden(numbers.reals(rows * width)), branch(numbers.reals(rows * width)), norm(width, prologue.norm == diecast::kernels::NormKind::layer, 1e-5f, numbers),
-        after(width, false, 1e-6f, numbers), hidden_there(hidden), branch_there(branch), updated(rows * width), has_branch(with_branch) {}
+      : hidden(numbers.reals(rows * width)),
+        branch(numbers.reals(rows * width)),
+        norm(width, prologue.norm == diecast::kernels::NormKind::layer, 1e-5f, numbers),
+        after(width, false, 1e-6f, numbers),
+        hidden_there(hidden),
+        branch_there(branch),
+        updated(rows * width),
+        has_branch(with_branch) {}
   diecast::kernels::Stream stream() const {
-    return {hidden_there.data(), norm.norm(), has_branch ? branch_there.data() : nullptr, after.norm(), scale, prologue.adds ? updated.data() : nullptr};
+    return {hidden_there.data(), norm.norm(), has_branch ? branch_there.data() : nullptr,
+            after.norm(),        scale,       prologue.adds ? updated.data() : nullptr};
   }
   Row added(int row) const {
     Row x = row_of(hidden, row, width);
@@ -124,7 +138,8 @@ struct StreamThere {
     int wrong = 0;
     const std::vector<float> got = updated.all();
     for (int row = 0; row < rows; ++row)
-      for (int i = 0; i < width; ++i) wrong += !within(got[static_cast<std::size_t>(row * width + i)], added(row)[static_cast<std::size_t>(i)], 1e-5);
+      for (int i = 0; i < width; ++i)
+        wrong += !within(got[static_cast<std::size_t>(row * width + i)], added(row)[static_cast<std::size_t>(i)], 1e-5);
     return wrong;
   }
 };

@@ -42,7 +42,8 @@ int wrong_products(diecast::Format format, int rows, int blocks, bool exact, std
     for (int o = 0; o < extents.out; ++o) {
       double sum = 0, size = 0;
       for (int i = 0; i < extents.in; ++i) {
-        const double product = static_cast<double>(weights[static_cast<std::size_t>(o * extents.in + i)]) * multiplied[static_cast<std::size_t>(i)];
+        const double product =
+            static_cast<double>(weights[static_cast<std::size_t>(o * extents.in + i)]) * multiplied[static_cast<std::size_t>(i)];
         sum += product;
         size += std::abs(product);
       }
@@ -65,9 +66,12 @@ int sweep_products(const std::vector<diecast::Format>& formats, std::uint64_t se
     for (const int rows : {1, 2, 5})
       for (const int blocks : {1, 3})
         for (const bool exact : {true, false}) {
-          INFO(diecast::layout(format).name << " [" << extents.out << ", " << extents.in << "], " << rows << " rows, " << blocks << " blocks, exact " << exact);
-          CHECK(wrong_products<extents, set, team, Ending::add>(format, rows, blocks, exact, seed + static_cast<std::uint64_t>(cases)) == 0);
-          CHECK(wrong_products<extents, set, team, Ending::leave>(format, rows, blocks, exact, seed + static_cast<std::uint64_t>(cases)) == 0);
+          INFO(diecast::layout(format).name << " [" << extents.out << ", " << extents.in << "], " << rows << " rows, " << blocks
+                                            << " blocks, exact " << exact);
+          CHECK(wrong_products<extents, set, team, Ending::add>(format, rows, blocks, exact, seed + static_cast<std::uint64_t>(cases)) ==
+                0);
+          CHECK(wrong_products<extents, set, team, Ending::leave>(format, rows, blocks, exact, seed + static_cast<std::uint64_t>(cases)) ==
+                0);
           cases += 2;
         }
   return cases;

@@ -8,8 +8,18 @@ using namespace diecast::kernels;
 
 namespace {
 
-constexpr ModelShape plain{.hidden = 576, .heads = {9, 3, 64}, .rotary = {64}, .head_norms = HeadNorms::none, .mlp = {1536, true, Activate::silu}, .vocab = 49152,
-                           .norm = NormKind::rms, .norm_before = true, .norm_after = false, .branches = Branches::in_order, .forms = forms(q4_1_form), .team = {256, 4}};
+constexpr ModelShape plain{.hidden = 576,
+                           .heads = {9, 3, 64},
+                           .rotary = {64},
+                           .head_norms = HeadNorms::none,
+                           .mlp = {1536, true, Activate::silu},
+                           .vocab = 49152,
+                           .norm = NormKind::rms,
+                           .norm_before = true,
+                           .norm_after = false,
+                           .branches = Branches::in_order,
+                           .forms = forms(q4_1_form),
+                           .team = {256, 4}};
 constexpr ModelShape changed(HeadNorms norms, bool after, Branches branches, int hidden) {
   ModelShape m = plain;
   m.head_norms = norms;
@@ -18,7 +28,8 @@ constexpr ModelShape changed(HeadNorms norms, bool after, Branches branches, int
   m.hidden = hidden;
   return m;
 }
-constexpr ModelShape gemma = changed(HeadNorms::each_head, true, Branches::in_order, 640), olmo = changed(HeadNorms::all_heads, true, Branches::in_order, 46),
+constexpr ModelShape gemma = changed(HeadNorms::each_head, true, Branches::in_order, 640),
+                     olmo = changed(HeadNorms::all_heads, true, Branches::in_order, 46),
                      neox = changed(HeadNorms::none, false, Branches::beside, 33);
 
 constexpr bool right(const ModelShape& m, int blocks) {
@@ -26,7 +37,8 @@ constexpr bool right(const ModelShape& m, int blocks) {
   return is_ordered(m, s) && finishes(s, blocks, 2);
 }
 // 108: A100, 114: H100 PCIe, 132: H100 SXM and H200, 148: B200.
-static_assert(right(plain, 1) && right(plain, 2) && right(plain, 7) && right(plain, 108) && right(plain, 114) && right(plain, 132) && right(plain, 148));
+static_assert(right(plain, 1) && right(plain, 2) && right(plain, 7) && right(plain, 108) && right(plain, 114) && right(plain, 132) &&
+              right(plain, 148));
 static_assert(right(gemma, 1) && right(gemma, 3) && right(gemma, 132) && right(gemma, 148));
 static_assert(right(olmo, 2) && right(olmo, 108) && right(olmo, 132));
 static_assert(right(neox, 2) && right(neox, 108) && right(neox, 132));

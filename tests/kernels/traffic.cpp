@@ -27,7 +27,8 @@ diecast::simt::Counters counted(Format format, int rows) {
   const TokenRows step{counts.data(), of_rows.data(), of_rows.data(), of_rows.data(), of_rows.data()};
   diecast::simt::Options options;
   options.count = true;
-  return diecast::simt::launch<Op>(own, 2, {step, {packed.data(), nullptr, set.find(diecast::cuda::form_of(format))}, in.data(), out.data(), 1.0f}, options);
+  return diecast::simt::launch<Op>(
+      own, 2, {step, {packed.data(), nullptr, set.find(diecast::cuda::form_of(format))}, in.data(), out.data(), 1.0f}, options);
 }
 
 template <int width, FormSet set>

@@ -34,10 +34,16 @@ int check_whole(std::uint64_t seed) {
   std::vector<std::vector<int>> answers;
   for (const auto& prompt : prompts) answers.push_back(greedy(reference, prompt, steps));
   int cases = 0;
-  for (const auto& [processors, schedule] : std::vector<std::pair<int, simt::Schedule>>{
-           {1, simt::Schedule::forward}, {2, simt::Schedule::reverse}, {3, simt::Schedule::random}, {5, simt::Schedule::laggard}, {8, simt::Schedule::random}}) {
+  for (const auto& [processors, schedule] : std::vector<std::pair<int, simt::Schedule>>{{1, simt::Schedule::forward},
+                                                                                        {2, simt::Schedule::reverse},
+                                                                                        {3, simt::Schedule::random},
+                                                                                        {5, simt::Schedule::laggard},
+                                                                                        {8, simt::Schedule::random}}) {
     INFO(processors << " processors");
-    const Emulated<Config> whole(weights, {.processors = processors, .rows = 8, .whole = true, .launch = {.schedule = schedule, .seed = seed + static_cast<std::uint64_t>(processors)}});
+    const Emulated<Config> whole(weights, {.processors = processors,
+                                           .rows = 8,
+                                           .whole = true,
+                                           .launch = {.schedule = schedule, .seed = seed + static_cast<std::uint64_t>(processors)}});
     CHECK((run_alone(whole, ids, 4) == want));
     ++cases;
     // Three sequences at once: all of a prompt but its last token in single steps, then one launch for all tokens.
@@ -45,7 +51,8 @@ int check_whole(std::uint64_t seed) {
     std::vector<Row> last;
     for (const auto& prompt : prompts) {
       const int sequence = context->table().add();
-      for (std::size_t i = 0; i + 1 < prompt.size(); ++i) context->forward(std::vector<Row>{{prompt[i], static_cast<int>(i), sequence, false}});
+      for (std::size_t i = 0; i + 1 < prompt.size(); ++i)
+        context->forward(std::vector<Row>{{prompt[i], static_cast<int>(i), sequence, false}});
       last.push_back({prompt.back(), static_cast<int>(prompt.size()) - 1, sequence, true});
     }
     CHECK(context->generate(last, steps, {}) == answers);

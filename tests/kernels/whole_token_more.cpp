@@ -13,10 +13,11 @@ int check_bits(std::uint64_t seed) {
   const std::vector<int> ids = prompt_of(Config::spec, 11, static_cast<int>(seed));
   const LogitRows want = run_alone(single, ids, 11);
   int cases = 0;
-  for (const auto& [processors, schedule] :
-       std::vector<std::pair<int, simt::Schedule>>{{1, simt::Schedule::reverse}, {3, simt::Schedule::random}, {6, simt::Schedule::laggard}}) {
+  for (const auto& [processors, schedule] : std::vector<std::pair<int, simt::Schedule>>{
+           {1, simt::Schedule::reverse}, {3, simt::Schedule::random}, {6, simt::Schedule::laggard}}) {
     INFO(processors << " processors");
-    const Emulated<Config> whole(weights, {.processors = processors, .rows = 8, .whole = true, .launch = {.schedule = schedule, .seed = seed}});
+    const Emulated<Config> whole(weights,
+                                 {.processors = processors, .rows = 8, .whole = true, .launch = {.schedule = schedule, .seed = seed}});
     CHECK((run_alone(whole, ids, 4) == want));
     ++cases;
   }

@@ -18,10 +18,12 @@ class DeviceArray {
   DeviceArray() = default;
   DeviceArray(std::shared_ptr<Device> device, const std::string& name, std::size_t count)
       : device_(std::move(device)), size_(count), data_(count == 0 ? nullptr : device_->template allocate<T>(name, count)) {}
-  DeviceArray(std::shared_ptr<Device> device, const std::string& name, std::span<const T> values) : DeviceArray(std::move(device), name, values.size()) {
+  DeviceArray(std::shared_ptr<Device> device, const std::string& name, std::span<const T> values)
+      : DeviceArray(std::move(device), name, values.size()) {
     write(values);
   }
-  DeviceArray(DeviceArray&& other) noexcept : device_(std::move(other.device_)), size_(std::exchange(other.size_, 0)), data_(std::exchange(other.data_, nullptr)) {}
+  DeviceArray(DeviceArray&& other) noexcept
+      : device_(std::move(other.device_)), size_(std::exchange(other.size_, 0)), data_(std::exchange(other.data_, nullptr)) {}
   DeviceArray& operator=(DeviceArray&& other) noexcept {
     std::swap(device_, other.device_);
     std::swap(size_, other.size_);

@@ -45,14 +45,15 @@ struct AngleTable {
 // What one step reads: which tokens, and where their sequences' blocks are.
 template <class Device>
 struct StepArrays {
-  DeviceArray<int, Device> rows;   // [2 + 4 * most rows]: counts, ids, positions, sequences, asked
-  DeviceArray<int, Device> blocks; // [sequence of the step, blocks of the cache]
+  DeviceArray<int, Device> rows;    // [2 + 4 * most rows]: counts, ids, positions, sequences, asked
+  DeviceArray<int, Device> blocks;  // [sequence of the step, blocks of the cache]
   int most_rows, blocks_per_sequence;
 
   StepArrays(const std::shared_ptr<Device>& device, int most, int cache_blocks)
       : rows(device, "token rows", static_cast<std::size_t>(2 + 4 * most)),
         blocks(device, "block table", static_cast<std::size_t>(most) * static_cast<std::size_t>(cache_blocks)),
-        most_rows(most), blocks_per_sequence(cache_blocks) {}
+        most_rows(most),
+        blocks_per_sequence(cache_blocks) {}
 
   kernels::TokenRows addresses() const {
     const int* at = rows.data();
@@ -92,9 +93,15 @@ class DeviceContext final : public Context {
  public:
   using Operations = kernels::ModelOperations<m, CacheElement>;
 
-  DeviceContext(std::shared_ptr<Device> device, std::shared_ptr<const Spec> spec, std::shared_ptr<const DeviceWeights<Device>> weights, Capacity capacity, int tokens, bool whole)
-      : device_(std::move(device)), spec_(std::move(spec)), weights_(std::move(weights)), table_(tokens), capacity_(capacity),
-        step_(device_, capacity.rows, table_.blocks()), whole_(whole) {
+  DeviceContext(std::shared_ptr<Device> device, std::shared_ptr<const Spec> spec, std::shared_ptr<const DeviceWeights<Device>> weights,
+                Capacity capacity, int tokens, bool whole)
+      : device_(std::move(device)),
+        spec_(std::move(spec)),
+        weights_(std::move(weights)),
+        table_(tokens),
+        capacity_(capacity),
+        step_(device_, capacity.rows, table_.blocks()),
+        whole_(whole) {
     capacity_.positions = (std::min)(table_.capacity(), spec_->context);
     const BufferSizes sizes = buffer_sizes<m, CacheElement>(capacity_, table_.blocks());
     for (auto& hidden : hidden_) hidden = {device_, "hidden", sizes.hidden};
@@ -129,7 +136,9 @@ class DeviceContext final : public Context {
   // Greedy decoding without the host: each row, the next token of a sequence of its own, is continued by up to `tokens` ids, of which the first comes
   // from this row's logits, until a stop id (which is among them). Each sequence's cache then holds the row and all of its ids but the last.
   std::vector<std::vector<int>> generate(std::span<const Row> rows, int tokens, std::span<const int> stop_ids) {
-    if (rows.size() > static_cast<std::size_t>(capacity_.rows)) throw Error("one launch continues " + std::to_string(capacity_.rows) + " sequences at most, not " + std::to_string(rows.size()), Blame::program);
+    if (rows.size() > static_cast<std::size_t>(capacity_.rows))
+      throw Error("one launch continues " + std::to_string(capacity_.rows) + " sequences at most, not " + std::to_string(rows.size()),
+                  Blame::program);
     std::vector<Row> all;
     for (const Row& row : rows)
       for (int i = 0; i < tokens; ++i) all.push_back({row.id, row.position + i, row.sequence, true});
@@ -145,7 +154,9 @@ class DeviceContext final : public Context {
     for (std::size_t row = 0; row < rows.size(); ++row) {
       for (int token = 0; token < tokens; ++token) {
         const int id = written[static_cast<std::size_t>(token) * rows.size() + row];
-        if (id == -2) throw Error("the logits of step " + std::to_string(token) + " leave no token that can be drawn: the weights in the model file are damaged");
+        if (id == -2)
+          throw Error("the logits of step " + std::to_string(token) +
+                      " leave no token that can be drawn: the weights in the model file are damaged");
         if (id < 0) break;
         answers[row].push_back(id);
         if (std::find(stop_ids.begin(), stop_ids.end(), id) != stop_ids.end()) break;
@@ -202,8 +213,19 @@ class DeviceContext final : public Context {
     ended_ = {device_, "ended", std::span<const int>(std::vector<int>(count))};
     counters_ = {device_, "counters", std::span<const std::uint32_t>(std::vector<std::uint32_t>(kernels::Schedule::most + 1))};
     int* const at = step_.rows.data();
-    typename Whole::Params params{kernels::make_schedule(m, capacity_.processors), embed_, whole_layers_.data(), spec_->layers, head_, tokens, stop_ids_.data(),
-                                  static_cast<int>(stop_ids.size()), at + 2, at + 2 + capacity_.rows, ids_.data(), ended_.data(), counters_.data() + kernels::Schedule::most,
+    typename Whole::Params params{kernels::make_schedule(m, capacity_.processors),
+                                  embed_,
+                                  whole_layers_.data(),
+                                  spec_->layers,
+                                  head_,
+                                  tokens,
+                                  stop_ids_.data(),
+                                  static_cast<int>(stop_ids.size()),
+                                  at + 2,
+                                  at + 2 + capacity_.rows,
+                                  ids_.data(),
+                                  ended_.data(),
+                                  counters_.data() + kernels::Schedule::most,
                                   counters_.data()};
     device_->template launch<Whole>(capacity_.processors, params);
   }
@@ -231,7 +253,9 @@ class DeviceContext final : public Context {
     const kernels::PagedTable paged{step_.blocks.data(), step_.blocks_per_sequence};
     const Attention& a = spec_->attention;
     const auto scale = static_cast<float>(spec_->residual_scale.value_or(1.0));
-    embed_ = {rows, weights_->embedding, static_cast<float>(spec_->embedding_scale.value_or(1.0)), weights_->position, hidden_[0].data(), best_.data()};
+    embed_ = {
+        rows,        weights_->embedding, static_cast<float>(spec_->embedding_scale.value_or(1.0)), weights_->position, hidden_[0].data(),
+        best_.data()};
     for (int number = 0; number < spec_->layers; ++number) {
       const auto at = static_cast<std::size_t>(number);
       const LayerAddresses& w = weights_->layers[at];
@@ -243,14 +267,28 @@ class DeviceContext final : public Context {
       const kernels::Norm after = number > 0 ? weights_->layers[at - 1].after_mlp : kernels::Norm{};
       float* const second = m.norm_after ? hidden_[1].data() : nullptr;
       const kernels::Stream into_attention{hidden_[0].data(), w.attention_norm, before, after, scale, second};
-      const kernels::Stream into_mlp{m.norm_after ? hidden_[1].data() : hidden_[0].data(), w.mlp_norm, branch_.data(), w.after_attention, scale, m.norm_after ? hidden_[0].data() : nullptr};
+      const kernels::Stream into_mlp{m.norm_after ? hidden_[1].data() : hidden_[0].data(),
+                                     w.mlp_norm,
+                                     branch_.data(),
+                                     w.after_attention,
+                                     scale,
+                                     m.norm_after ? hidden_[0].data() : nullptr};
       float* const added = m.norm_after ? branch_.data() : hidden_[0].data();
       typename Operations::Layer layer{};
       layer.qkv = {rows, into_attention, w.q, w.k, w.v, angles, paged, cache, queries_.data()};
       layer.project = {rows, into_attention, w.q, w.k, w.v, projected_.data()};
       layer.norm_rope = {rows, projected_.data(), w.q_norm, w.k_norm, epsilon_of(spec_->norm), angles, paged, cache, queries_.data()};
-      layer.attention = {rows, queries_.data(), paged, cache, attention_scale(a), static_cast<float>(a.soft_cap.value_or(0.0)), view.window.value_or(0),
-                         most_chunks(capacity_.positions), partials_.data(), arrivals_.data(), attended_.data()};
+      layer.attention = {rows,
+                         queries_.data(),
+                         paged,
+                         cache,
+                         attention_scale(a),
+                         static_cast<float>(a.soft_cap.value_or(0.0)),
+                         view.window.value_or(0),
+                         most_chunks(capacity_.positions),
+                         partials_.data(),
+                         arrivals_.data(),
+                         attended_.data()};
       layer.output = {rows, w.output, attended_.data(), added, scale};
       layer.gate_up = {rows, into_mlp, w.gate, w.up, inner_.data()};
       layer.down = {rows, w.down, inner_.data(), added, scale};
@@ -258,8 +296,14 @@ class DeviceContext final : public Context {
     }
     const kernels::Norm after = weights_->layers.empty() ? kernels::Norm{} : weights_->layers.back().after_mlp;
     const kernels::Stream into_head{hidden_[0].data(), weights_->final_norm, branch_.data(), after, scale, nullptr};
-    head_ = {rows, into_head, weights_->head, static_cast<float>(spec_->logit_divisor.value_or(1.0)), static_cast<float>(spec_->logit_soft_cap.value_or(0.0)),
-             m.vocab, logits_there_.data(), best_.data()};
+    head_ = {rows,
+             into_head,
+             weights_->head,
+             static_cast<float>(spec_->logit_divisor.value_or(1.0)),
+             static_cast<float>(spec_->logit_soft_cap.value_or(0.0)),
+             m.vocab,
+             logits_there_.data(),
+             best_.data()};
   }
 
   // Layers that turn in the same way share a table.
@@ -267,7 +311,8 @@ class DeviceContext final : public Context {
     for (const auto& [frequencies, stretch, table] : angle_tables_)
       if (frequencies == view.frequencies && stretch == view.stretch) return {table->cosines.data(), table->sines.data()};
     if (static_cast<int>(view.frequencies.size()) != m.rotary.value / 2)
-      throw Error("a layer turns " + std::to_string(2 * view.frequencies.size()) + " values of a head, others " + std::to_string(m.rotary.value) + ": these kernels are compiled for one number");
+      throw Error("a layer turns " + std::to_string(2 * view.frequencies.size()) + " values of a head, others " +
+                  std::to_string(m.rotary.value) + ": these kernels are compiled for one number");
     angle_tables_.push_back({view.frequencies, view.stretch, std::make_unique<AngleTable<Device>>(device_, view, capacity_.positions)});
     const AngleTable<Device>& made = *angle_tables_.back().table;
     return {made.cosines.data(), made.sines.data()};

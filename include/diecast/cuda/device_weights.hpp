@@ -70,7 +70,9 @@ class DeviceWeights {
   kernels::Linear linear(const LinearWeights& weights) { return matrix(weights.weight, weights.bias ? floats(*weights.bias) : nullptr); }
   kernels::Linear matrix(const Tensor& tensor, const float* bias) {
     const int form = forms_.find(form_of(tensor.format));
-    if (form < 0) throw Error("tensor '" + tensor.name + "' is " + std::string(layout(tensor.format).name) + ", which these kernels are not compiled for");
+    if (form < 0)
+      throw Error("tensor '" + tensor.name + "' is " + std::string(layout(tensor.format).name) +
+                  ", which these kernels are not compiled for");
     matrices_.emplace_back(device_, tensor.name, std::span<const unsigned char>(pack(tensor)));
     return {matrices_.back().data(), bias, form};
   }

@@ -67,7 +67,9 @@ class Emulated final : public Backend {
   static constexpr kernels::ModelShape shape = cuda::shape_of(Config::spec, Config::formats, team);
 
   explicit Emulated(const Weights& weights, EmulatedOptions options = {})
-      : options_(options), spec_(std::make_shared<const Spec>(Config::spec)), device_(std::make_shared<cuda::EmulatedDevice>(options.launch)) {
+      : options_(options),
+        spec_(std::make_shared<const Spec>(Config::spec)),
+        device_(std::make_shared<cuda::EmulatedDevice>(options.launch)) {
     check_file(*spec_);
     weights_ = std::make_shared<const cuda::DeviceWeights<cuda::EmulatedDevice>>(device_, *spec_, weights, shape.forms);
   }
@@ -77,7 +79,8 @@ class Emulated final : public Backend {
   using DeviceContext = cuda::DeviceContext<shape, CacheElement, cuda::EmulatedDevice>;
   std::unique_ptr<Context> open(int tokens) const override { return open_device(tokens); }
   std::unique_ptr<DeviceContext> open_device(int tokens) const {
-    return std::make_unique<DeviceContext>(device_, spec_, weights_, cuda::Capacity{options_.processors, options_.rows, 0}, tokens, options_.whole);
+    return std::make_unique<DeviceContext>(device_, spec_, weights_, cuda::Capacity{options_.processors, options_.rows, 0}, tokens,
+                                           options_.whole);
   }
 
  private:

@@ -19,17 +19,28 @@ namespace diecast::cuda {
 
 constexpr kernels::WeightForm form_of(Format format) {
   switch (format) {
-    case Format::f32: return kernels::f32_form;
-    case Format::f16: return kernels::f16_form;
-    case Format::bf16: return kernels::bf16_form;
-    case Format::q4_0: return kernels::q4_0_form;
-    case Format::q4_1: return kernels::q4_1_form;
-    case Format::q5_0: return kernels::q5_0_form;
-    case Format::q5_1: return kernels::q5_1_form;
-    case Format::q8_0: return kernels::q8_0_form;
-    case Format::q4_k: return kernels::q4_k_form;
-    case Format::q5_k: return kernels::q5_k_form;
-    case Format::q6_k: return kernels::q6_k_form;
+    case Format::f32:
+      return kernels::f32_form;
+    case Format::f16:
+      return kernels::f16_form;
+    case Format::bf16:
+      return kernels::bf16_form;
+    case Format::q4_0:
+      return kernels::q4_0_form;
+    case Format::q4_1:
+      return kernels::q4_1_form;
+    case Format::q5_0:
+      return kernels::q5_0_form;
+    case Format::q5_1:
+      return kernels::q5_1_form;
+    case Format::q8_0:
+      return kernels::q8_0_form;
+    case Format::q4_k:
+      return kernels::q4_k_form;
+    case Format::q5_k:
+      return kernels::q5_k_form;
+    case Format::q6_k:
+      return kernels::q6_k_form;
   }
   return kernels::f32_form;
 }
@@ -41,7 +52,8 @@ inline void pack_float_row(const std::byte* from, int columns, int size, std::by
   const int octets = kernels::WeightForm::octets(columns);
   for (int i = 0; i < columns; ++i) {
     const int place = size == 4 ? (i % 8 / 4 * octets + i / 8) * 4 + i % 4 : i;
-    std::memcpy(to + static_cast<std::ptrdiff_t>(place) * size, from + static_cast<std::ptrdiff_t>(i) * size, static_cast<std::size_t>(size));
+    std::memcpy(to + static_cast<std::ptrdiff_t>(place) * size, from + static_cast<std::ptrdiff_t>(i) * size,
+                static_cast<std::size_t>(size));
   }
 }
 
@@ -78,7 +90,8 @@ void pack_integer_row(const kernels::WeightForm& form, const std::byte* from, in
       const auto groups = static_cast<std::size_t>(group_count(B.scales));
       const std::size_t per_plane = static_cast<std::size_t>(blocks) * static_cast<std::size_t>(form.groups());
       for (std::size_t plane = 0; plane < static_cast<std::size_t>(form.halves()); ++plane)
-        for (std::size_t g = 0; g < groups; ++g) factors[plane * per_plane + static_cast<std::size_t>(at) * groups + g] = static_cast<std::byte>(all[plane * groups + g]);
+        for (std::size_t g = 0; g < groups; ++g)
+          factors[plane * per_plane + static_cast<std::size_t>(at) * groups + g] = static_cast<std::byte>(all[plane * groups + g]);
     }
   }
 }
@@ -86,17 +99,27 @@ void pack_integer_row(const kernels::WeightForm& form, const std::byte* from, in
 inline void pack_row(Format format, const std::byte* from, int columns, std::byte* to) {
   const kernels::WeightForm form = form_of(format);
   switch (format) {
-    case Format::f32: return pack_float_row(from, columns, 4, to);
+    case Format::f32:
+      return pack_float_row(from, columns, 4, to);
     case Format::f16:
-    case Format::bf16: return pack_float_row(from, columns, 2, to);
-    case Format::q4_0: return pack_integer_row<q4_0_block>(form, from, columns, to);
-    case Format::q4_1: return pack_integer_row<q4_1_block>(form, from, columns, to);
-    case Format::q5_0: return pack_integer_row<q5_0_block>(form, from, columns, to);
-    case Format::q5_1: return pack_integer_row<q5_1_block>(form, from, columns, to);
-    case Format::q8_0: return pack_integer_row<q8_0_block>(form, from, columns, to);
-    case Format::q4_k: return pack_integer_row<q4_k_block>(form, from, columns, to);
-    case Format::q5_k: return pack_integer_row<q5_k_block>(form, from, columns, to);
-    case Format::q6_k: return pack_integer_row<q6_k_block>(form, from, columns, to);
+    case Format::bf16:
+      return pack_float_row(from, columns, 2, to);
+    case Format::q4_0:
+      return pack_integer_row<q4_0_block>(form, from, columns, to);
+    case Format::q4_1:
+      return pack_integer_row<q4_1_block>(form, from, columns, to);
+    case Format::q5_0:
+      return pack_integer_row<q5_0_block>(form, from, columns, to);
+    case Format::q5_1:
+      return pack_integer_row<q5_1_block>(form, from, columns, to);
+    case Format::q8_0:
+      return pack_integer_row<q8_0_block>(form, from, columns, to);
+    case Format::q4_k:
+      return pack_integer_row<q4_k_block>(form, from, columns, to);
+    case Format::q5_k:
+      return pack_integer_row<q5_k_block>(form, from, columns, to);
+    case Format::q6_k:
+      return pack_integer_row<q6_k_block>(form, from, columns, to);
   }
 }
 
@@ -108,12 +131,15 @@ inline std::vector<unsigned char> pack(const Tensor& tensor) {
   const auto columns = static_cast<int>(tensor.cols);
   const std::size_t stride = row_bytes(tensor.format, tensor.cols), rows = static_cast<std::size_t>(tensor.rows);
   if (!form.fits(columns) || tensor.bytes.size() != stride * rows)
-    throw Error("tensor '" + tensor.name + "' has " + std::to_string(tensor.bytes.size()) + " bytes of " + std::string(layout(tensor.format).name) + ", " +
-                std::to_string(tensor.rows) + " rows of " + std::to_string(tensor.cols) + " values take " + std::to_string(stride * rows), Blame::program);
+    throw Error("tensor '" + tensor.name + "' has " + std::to_string(tensor.bytes.size()) + " bytes of " +
+                    std::string(layout(tensor.format).name) + ", " + std::to_string(tensor.rows) + " rows of " +
+                    std::to_string(tensor.cols) + " values take " + std::to_string(stride * rows),
+                Blame::program);
   const auto packed_stride = static_cast<std::size_t>(form.row_bytes(columns));
   std::vector<unsigned char> packed(packed_stride * rows);
   for (std::size_t row = 0; row < rows; ++row)
-    detail::pack_row(tensor.format, tensor.bytes.data() + row * stride, columns, reinterpret_cast<std::byte*>(packed.data()) + row * packed_stride);
+    detail::pack_row(tensor.format, tensor.bytes.data() + row * stride, columns,
+                     reinterpret_cast<std::byte*>(packed.data()) + row * packed_stride);
   return packed;
 }
 

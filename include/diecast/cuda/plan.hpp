@@ -110,7 +110,8 @@ constexpr BufferSizes buffer_sizes(const Capacity& capacity, int cache_blocks) {
           .partials = times(m.heads.heads) * static_cast<std::size_t>(most_chunks(capacity.positions)) * Attention::partial_values,
           .arrivals = times(m.heads.kv_heads * Attention::slices),
           .logits = times(m.vocab),
-          .cache = static_cast<std::size_t>(cache_blocks) * static_cast<std::size_t>(m.heads.kv_heads) * kernels::cache_block_tokens * static_cast<std::size_t>(Attention::Layout::stride)};
+          .cache = static_cast<std::size_t>(cache_blocks) * static_cast<std::size_t>(m.heads.kv_heads) * kernels::cache_block_tokens *
+                   static_cast<std::size_t>(Attention::Layout::stride)};
 }
 
 }  // namespace diecast::cuda

@@ -16,10 +16,14 @@ namespace diecast::cuda {
 
 constexpr kernels::Activate activate_of(Activation activation) {
   switch (activation) {
-    case Activation::silu: return kernels::Activate::silu;
-    case Activation::gelu: return kernels::Activate::gelu;
-    case Activation::gelu_tanh: return kernels::Activate::gelu_tanh;
-    case Activation::relu: return kernels::Activate::relu;
+    case Activation::silu:
+      return kernels::Activate::silu;
+    case Activation::gelu:
+      return kernels::Activate::gelu;
+    case Activation::gelu_tanh:
+      return kernels::Activate::gelu_tanh;
+    case Activation::relu:
+      return kernels::Activate::relu;
   }
   return kernels::Activate::silu;
 }
@@ -38,7 +42,9 @@ constexpr kernels::ModelShape shape_of(const Spec& spec, std::span<const Format>
   m.hidden = spec.hidden;
   m.heads = {a.heads, a.kv_heads, a.head_dim};
   m.rotary = {rope != nullptr ? rope->rotary_dim.value_or(a.head_dim) : 0};
-  m.head_norms = !a.qk_norm ? kernels::HeadNorms::none : *a.qk_norm == QkNorm::each_head ? kernels::HeadNorms::each_head : kernels::HeadNorms::all_heads;
+  m.head_norms = !a.qk_norm                        ? kernels::HeadNorms::none
+                 : *a.qk_norm == QkNorm::each_head ? kernels::HeadNorms::each_head
+                                                   : kernels::HeadNorms::all_heads;
   m.mlp = std::visit([](const auto& mlp) { return kernels::MlpShape{mlp.width, false, activate_of(mlp.activation)}; }, spec.mlp);
   m.mlp.gated = std::holds_alternative<GatedMlp>(spec.mlp);
   m.vocab = spec.vocab;
