@@ -11,14 +11,18 @@ struct HeadShape {
   int heads;
   int kv_heads;
   int head_dim;
+  constexpr int group() const { return heads / kv_heads; }  // query heads that share a K/V head
 };
-struct RotaryDim {  // leading values of a head that turn
+struct RotaryDim {  // leading values of a head that turn; 0: none do
   int value;
 };
-enum class PositionScheme { absolute, rotary };
 
-// Threads of a block that works on `width` values: enough to keep every warp busy, few enough for four blocks or more on an SM.
-// Chosen by hand, not yet measured.
-constexpr int block_threads(int width) { return width < 1024 ? 128 : 256; }
+constexpr int warps_of(int threads) { return threads / 32; }
+
+// Who works: threads of a block, and how many token rows it takes at once, so that weights read once serve all of them.
+struct Team {
+  int threads;
+  int tokens;
+};
 
 }  // namespace diecast::kernels

@@ -2,7 +2,7 @@
 #include <diecast/diecast.hpp>
 
 #include <diecast/kernels/cuda_context.hpp>
-#include <diecast/kernels/rms_norm.hpp>
+#include <diecast/kernels/linear_residual.hpp>
 
 namespace {
 
@@ -26,7 +26,8 @@ int field_count() {
 }
 
 // A kernel whose shape is taken from a model's spec. A launch, as a program writes it.
-using Norm = diecast::kernels::RmsNorm<diecast::kernels::Hidden{Model::spec.hidden}>;
-void normalise(int rows, const Norm::Params& params, cudaStream_t stream) {
-  diecast::kernels::entry<Norm><<<static_cast<unsigned>(rows), Norm::threads, 0, stream>>>(params);
+using Down = diecast::kernels::LinearResidual<diecast::kernels::Extents{Model::spec.hidden, std::get<diecast::GatedMlp>(Model::spec.mlp).width}, diecast::kernels::Ending::add,
+                                              diecast::kernels::forms(diecast::kernels::q4_1_form), diecast::kernels::Team{256, 2}>;
+void down(int blocks, const Down::Params& params, cudaStream_t stream) {
+  diecast::kernels::entry<Down><<<static_cast<unsigned>(blocks), Down::threads, diecast::kernels::dynamic_shared_bytes<Down>, stream>>>(params);
 }

@@ -1,9 +1,7 @@
 // The second unit. Its model differs on every axis: learned positions, LayerNorm with bias, plain MLP, an untied head, 7 query heads on one K/V head.
 #include "every_header.hpp"
 
-#include <vector>
-
-#include "kernels/thread_block.hpp"
+#include "normalised.hpp"
 #include "two_models.hpp"
 
 namespace {
@@ -21,9 +19,5 @@ struct Model {  // the name of the other unit's model, on purpose
 }  // namespace
 
 Facts facts_of_b() {
-  using Operation = diecast::kernels::RmsNorm<diecast::kernels::Hidden{Model::spec.hidden}>;
-  std::vector<float> row(static_cast<std::size_t>(Model::spec.hidden), 1.0f);
-  const std::vector<float> weight(row.size(), 2.0f);
-  diecast_test::launch<Operation>(1, {row.data(), weight.data(), row.data(), 0.0f});
-  return {Model::spec.hidden, Model::spec.attention.heads / Model::spec.attention.kv_heads, row.front()};
+  return {Model::spec.hidden, Model::spec.attention.heads / Model::spec.attention.kv_heads, diecast_test::normalised<Model::spec.hidden>()};
 }

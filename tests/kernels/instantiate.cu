@@ -1,35 +1,27 @@
-// Every operation for two models that differ on every axis, compiled by nvcc for sm_90 with warnings as errors.
-// SmolLM2-135M: hidden 576, 9 query and 3 K/V heads of 64, all of a head turns. The odd one: hidden 3420, learned positions,
-// 7 query heads, 1 K/V head of 80, of which 32 values turn. Taking an entry's address is what instantiates it.
+// Every operation for two models that differ on every axis, compiled by nvcc with warnings as errors. SmolLM2-135M: weights of integers, RoPE, RMSNorm. The odd
+// one: floats, norms of heads and branches, 7 query heads to one K/V head of 80, of which 32 values turn. Taking an entry's address is what instantiates it.
+// All configs for all architectures: tools/kernel_resources.py.
 #include <diecast/kernels/cuda_context.hpp>
-#include <diecast/kernels/embed.hpp>
-#include <diecast/kernels/rms_norm.hpp>
-#include <diecast/kernels/rope_append.hpp>
+#include <diecast/kernels/whole_token.hpp>
 
 namespace diecast::kernels {
 
 template <class... Ops>
-struct Entries {
-  static constexpr int count = sizeof...(Ops);
-  using Entry = void (*)();
-  static void list(Entry* out) { ((*out++ = reinterpret_cast<Entry>(&entry<Ops>)), ...); }
-};
+void list(void (**out)()) {
+  ((*out++ = reinterpret_cast<void (*)()>(&entry<Ops>)), ...);
+}
 
-using Smollm2 = Entries<Embed<Hidden{576}, PositionScheme::rotary, Half>,  //
-                        RmsNorm<Hidden{576}>,                              //
-                        RmsNorm<Hidden{64}>,                               // as over the heads of Q and K
-                        RopeAppend<HeadShape{9, 3, 64}, RotaryDim{64}, Half>>;
-using Odd = Entries<Embed<Hidden{3420}, PositionScheme::absolute, Bfloat16>,  //
-                    Embed<Hidden{3420}, PositionScheme::absolute, float>,     //
-                    RmsNorm<Hidden{3420}>,                                    //
-                    RopeAppend<HeadShape{7, 1, 80}, RotaryDim{32}, Bfloat16>,
-                    RopeAppend<HeadShape{7, 1, 80}, RotaryDim{80}, float>>;
+inline constexpr ModelShape smollm2{.hidden = 576, .heads = {9, 3, 64}, .rotary = {64}, .head_norms = HeadNorms::none, .mlp = {1536, true, Activate::silu}, .vocab = 49152,
+                                    .norm = NormKind::rms, .norm_before = true, .norm_after = false, .branches = Branches::in_order, .forms = forms(q4_1_form, q8_0_form), .team = {256, 2}};
+inline constexpr ModelShape odd{.hidden = 342, .heads = {7, 1, 80}, .rotary = {32}, .head_norms = HeadNorms::all_heads, .mlp = {101, true, Activate::gelu}, .vocab = 65,
+                                .norm = NormKind::layer, .norm_before = false, .norm_after = true, .branches = Branches::in_order, .forms = forms(f32_form, bf16_form), .team = {128, 3}};
 
-template struct Entries<Embed<Hidden{1}, PositionScheme::rotary, float>>;  // the smallest width
-
-void list_all(void (**smollm2)(), void (**odd)()) {
-  Smollm2::list(smollm2);
-  Odd::list(odd);
+void list_all(void (**out)());
+void list_all(void (**out)()) {
+  using A = ModelOperations<smollm2, Half>;
+  list<A::Embed, A::QkvAppend, A::Attention, A::Output, A::GateUp, A::Down, A::Head, WholeToken<smollm2, Half>>(out);
+  using B = ModelOperations<odd, Bfloat16>;
+  list<B::Embed, B::ProjectQkv, B::NormRopeAppend, B::Attention, B::Output, B::GateUp, B::Down, B::Head, WholeToken<odd, Bfloat16>>(out);
 }
 
 }  // namespace diecast::kernels

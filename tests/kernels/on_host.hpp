@@ -1,4 +1,4 @@
-// What the tests of kernels share: buffers in the memory of the host executor, read by index, and a launch under every schedule.
+// What the tests of kernels share: buffers in the memory of the host executor, read by index, and launches on it.
 #pragma once
 
 #include <string>
@@ -21,6 +21,8 @@ class Values {
   explicit Values(const std::vector<T>& from) : buffer_(memory(), "values", from) {}
   T* data() const { return buffer_.data(); }
   int size() const { return static_cast<int>(buffer_.size()); }
+  std::vector<T> all() const { return buffer_.values(); }
+  std::size_t unwritten() const { return buffer_.unwritten(); }  // bytes
   T operator[](int i) const {
     T value;
     memory().download(&value, buffer_.data() + i, sizeof value);
@@ -43,9 +45,15 @@ class Constants {
   diecast::simt::Buffer<T> buffer_;
 };
 
+// Under every schedule, races watched: results must be the same bits.
 template <class Op>
 void launch(int blocks, const typename Op::Params& params) {
   diecast::simt::agree<Op>(memory(), blocks, params);
+}
+// Once, races watched: for sweeps over many shapes.
+template <class Op>
+void launch_once(int blocks, const typename Op::Params& params) {
+  diecast::simt::launch<Op>(memory(), blocks, params);
 }
 
 }  // namespace diecast_test

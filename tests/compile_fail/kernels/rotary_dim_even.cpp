@@ -1,5 +1,6 @@
-// expect: rotary_dim must be even and positive
-#include <diecast/kernels/rope_append.hpp>
+// expect: rotary_dim must be even
+#include <diecast/kernels/qkv_append.hpp>
 
 using namespace diecast::kernels;
-static_assert(RopeAppend<HeadShape{9, 3, 65}, RotaryDim{65}, float>::threads > 0);
+using Op = QkvAppend<Hidden{576}, HeadShape{9, 3, 65}, RotaryDim{65}, Prologue{NormKind::rms, false, NormKind::rms}, forms(f16_form), Half, Team{128, 1}>;
+static_assert(Op::threads > 0);

@@ -1,5 +1,6 @@
 // expect: rotary_dim must not be larger than head_dim
-#include <diecast/kernels/rope_append.hpp>
+#include <diecast/kernels/qkv_append.hpp>
 
 using namespace diecast::kernels;
-static_assert(RopeAppend<HeadShape{9, 3, 64}, RotaryDim{66}, float>::threads > 0);
+using Op = QkvAppend<Hidden{576}, HeadShape{9, 3, 64}, RotaryDim{66}, Prologue{NormKind::rms, false, NormKind::rms}, forms(f16_form), Half, Team{128, 1}>;
+static_assert(Op::threads > 0);

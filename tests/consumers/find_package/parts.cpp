@@ -6,7 +6,7 @@
 #include <diecast/diecast.hpp>
 #include <diecast/hf.hpp>
 #include <diecast/identity.hpp>
-#include <diecast/kernels/rms_norm.hpp>
+#include <diecast/kernels/weight_form.hpp>
 #include <diecast/reference.hpp>
 #ifdef WITH_SENTENCEPIECE
 #include <diecast/sentencepiece.hpp>

@@ -1,0 +1,349 @@
+// Steps 3-5 on a device: a context's buffers, and one launch after another for each forward. The parameters of every launch are made once;
+// what changes from step to step (rows, positions, where the cache's blocks are) lies in device memory.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <diecast/backend/backend.hpp>
+#include <diecast/backend/layer_view.hpp>
+#include <diecast/cuda/device_array.hpp>
+#include <diecast/cuda/device_weights.hpp>
+#include <diecast/cuda/plan.hpp>
+#include <diecast/cuda/shape_of.hpp>
+#include <diecast/kernels/model_shape.hpp>
+#include <diecast/kernels/whole_token.hpp>
+#include <diecast/trace/trace.hpp>
+
+namespace diecast::cuda {
+
+// Cosines and sines of one RoPE, for every position that the context can hold.
+template <class Device>
+struct AngleTable {
+  DeviceArray<float, Device> cosines, sines;  // [position, rotary_dim / 2]
+
+  AngleTable(const std::shared_ptr<Device>& device, const LayerView& view, int positions) {
+    std::vector<float> of_cosine, of_sine;
+    for (int position = 0; position < positions; ++position)
+      for (const double frequency : view.frequencies) {
+        of_cosine.push_back(static_cast<float>(view.stretch * std::cos(position * frequency)));
+        of_sine.push_back(static_cast<float>(view.stretch * std::sin(position * frequency)));
+      }
+    cosines = {device, "cosines", std::span<const float>(of_cosine)};
+    sines = {device, "sines", std::span<const float>(of_sine)};
+  }
+};
+
+// What one step reads: which tokens, and where their sequences' blocks are.
+template <class Device>
+struct StepArrays {
+  DeviceArray<int, Device> rows;    // [2 + 4 * most rows]: counts, ids, positions, sequences, asked
+  DeviceArray<int, Device> blocks;  // [sequence of the step, blocks of the cache]
+  int most_rows, blocks_per_sequence;
+
+  StepArrays(const std::shared_ptr<Device>& device, int most, int cache_blocks)
+      : rows(device, "token rows", static_cast<std::size_t>(2 + 4 * most)),
+        blocks(device, "block table", static_cast<std::size_t>(most) * static_cast<std::size_t>(cache_blocks)),
+        most_rows(most),
+        blocks_per_sequence(cache_blocks) {}
+
+  kernels::TokenRows addresses() const {
+    const int* at = rows.data();
+    return {at, at + 2, at + 2 + most_rows, at + 2 + 2 * most_rows, at + 2 + 3 * most_rows};
+  }
+
+  // Returns how many rows ask for logits.
+  int write(const BlockTable& table, std::span<const Row> tokens) {
+    const auto most = static_cast<std::size_t>(most_rows);
+    std::vector<int> values(2 + 4 * most), handles, entries;
+    int asked = 0;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const Row& row = tokens[i];
+      auto known = std::find(handles.begin(), handles.end(), row.sequence);
+      if (known == handles.end()) {
+        known = handles.insert(handles.end(), row.sequence);
+        const std::size_t begin = entries.size();
+        for (int position = 0; position < table.length(row.sequence); position += BlockTable::block_tokens)
+          entries.push_back(static_cast<int>(table.slot(row.sequence, position) / BlockTable::block_tokens));
+        entries.resize(begin + static_cast<std::size_t>(blocks_per_sequence), -1);
+      }
+      values[2 + i] = row.id;
+      values[2 + most + i] = row.position;
+      values[2 + 2 * most + i] = static_cast<int>(known - handles.begin());
+      if (row.logits) values[2 + 3 * most + static_cast<std::size_t>(asked++)] = static_cast<int>(i);
+    }
+    values[0] = static_cast<int>(tokens.size());
+    values[1] = asked;
+    rows.write(values);
+    blocks.write(entries);
+    return asked;
+  }
+};
+
+template <kernels::ModelShape m, class CacheElement, class Device>
+class DeviceContext final : public Context {
+ public:
+  using Operations = kernels::ModelOperations<m, CacheElement>;
+
+  DeviceContext(std::shared_ptr<Device> device, std::shared_ptr<const Spec> spec, std::shared_ptr<const DeviceWeights<Device>> weights,
+                Capacity capacity, int tokens, bool whole)
+      : device_(std::move(device)),
+        spec_(std::move(spec)),
+        weights_(std::move(weights)),
+        table_(tokens),
+        capacity_(capacity),
+        step_(device_, capacity.rows, table_.blocks()),
+        whole_(whole) {
+    capacity_.positions = (std::min)(table_.capacity(), spec_->context);
+    const BufferSizes sizes = buffer_sizes<m, CacheElement>(capacity_, table_.blocks());
+    for (auto& hidden : hidden_) hidden = {device_, "hidden", sizes.hidden};
+    branch_ = {device_, "branch", sizes.branch};
+    queries_ = {device_, "queries", sizes.queries};
+    projected_ = {device_, "projected", sizes.projected};
+    attended_ = {device_, "attended", sizes.attended};
+    inner_ = {device_, "inner", sizes.inner};
+    partials_ = {device_, "partials", sizes.partials};
+    arrivals_ = {device_, "arrivals", std::span<const std::uint32_t>(std::vector<std::uint32_t>(sizes.arrivals))};
+    logits_there_ = {device_, "logits", sizes.logits};
+    best_ = {device_, "best", static_cast<std::size_t>(capacity.rows)};
+    for (int layer = 0; layer < spec_->layers; ++layer) {
+      keys_.emplace_back(device_, "keys", sizes.cache);
+      values_.emplace_back(device_, "values", sizes.cache);
+    }
+    make_parameters();
+  }
+
+  BlockTable& table() override { return table_; }
+
+  Logits forward(std::span<const Row> rows, Trace* trace = nullptr) override {
+    check_rows(*spec_, table_, rows);
+    for (const Row& row : rows) table_.append(row.sequence);
+    logits_.clear();
+    best_ids_.clear();
+    for (std::size_t begin = 0; begin < rows.size(); begin += static_cast<std::size_t>(capacity_.rows))
+      pass(rows.subspan(begin, (std::min)(rows.size() - begin, static_cast<std::size_t>(capacity_.rows))), trace);
+    return {logits_, m.vocab};
+  }
+
+  // Greedy decoding without the host: each row, the next token of a sequence of its own, is continued by up to `tokens` ids, of which the first comes
+  // from this row's logits, until a stop id (which is among them). Each sequence's cache then holds the row and all of its ids but the last.
+  std::vector<std::vector<int>> generate(std::span<const Row> rows, int tokens, std::span<const int> stop_ids) {
+    if (rows.size() > static_cast<std::size_t>(capacity_.rows))
+      throw Error("one launch continues " + std::to_string(capacity_.rows) + " sequences at most, not " + std::to_string(rows.size()),
+                  Blame::program);
+    std::vector<Row> all;
+    for (const Row& row : rows)
+      for (int i = 0; i < tokens; ++i) all.push_back({row.id, row.position + i, row.sequence, true});
+    check_rows(*spec_, table_, all);
+    for (const Row& row : all) table_.append(row.sequence);
+    std::vector<Row> first(rows.begin(), rows.end());
+    for (Row& row : first) row.logits = true;
+    step_.write(table_, first);
+    run_whole(static_cast<int>(rows.size()), tokens, stop_ids);
+    std::vector<int> written(rows.size() * static_cast<std::size_t>(tokens));
+    ids_.read(written);
+    std::vector<std::vector<int>> answers(rows.size());
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      for (int token = 0; token < tokens; ++token) {
+        const int id = written[static_cast<std::size_t>(token) * rows.size() + row];
+        if (id == -2)
+          throw Error("the logits of step " + std::to_string(token) +
+                      " leave no token that can be drawn: the weights in the model file are damaged");
+        if (id < 0) break;
+        answers[row].push_back(id);
+        if (std::find(stop_ids.begin(), stop_ids.end(), id) != stop_ids.end()) break;
+      }
+      table_.truncate(rows[row].sequence, rows[row].position + static_cast<int>(answers[row].size()));
+    }
+    return answers;
+  }
+
+  // The ids of the greatest logits, as the device chose them, in the order of the last forward's asking rows.
+  std::span<const int> best_ids() const { return best_ids_; }
+
+ private:
+  void pass(std::span<const Row> rows, Trace* trace) {
+    const int asked = step_.write(table_, rows);
+    int longest = 0;
+    for (const Row& row : rows) longest = (std::max)(longest, row.position + 1);
+    const Grids<m, CacheElement> grids(capacity_, static_cast<int>(rows.size()), longest);
+    if (whole_) {
+      run_whole(static_cast<int>(rows.size()), 1, {});
+      if (asked > 0) read_head(asked);
+      return;
+    }
+    {
+      const Trace::Scope span(trace, "embed");
+      device_->template launch<typename Operations::Embed>(grids.embed, embed_);
+    }
+    for (int layer = 0; layer < spec_->layers; ++layer) {
+      const Trace::Scope span(trace, "block", layer);
+      run_layer(layers_[static_cast<std::size_t>(layer)], grids);
+    }
+    if (asked == 0) return;
+    const Trace::Scope span(trace, "head");
+    device_->template launch<typename Operations::Head>(grids.head, head_);
+    read_head(asked);
+  }
+
+  void read_head(int asked) {
+    const std::size_t before = logits_.size(), count = static_cast<std::size_t>(asked) * static_cast<std::size_t>(m.vocab);
+    logits_.resize(before + count);
+    logits_there_.read(std::span<float>(logits_).subspan(before));
+    std::vector<std::uint64_t> keys(static_cast<std::size_t>(asked));
+    best_.read(keys);
+    for (const std::uint64_t key : keys) best_ids_.push_back(kernels::best_id(key));
+  }
+
+  // One launch for all layers, and for as many tokens as are asked: the kernel's arrays of the rows' ends and ids.
+  void run_whole(int rows, int tokens, std::span<const int> stop_ids) {
+    using Whole = kernels::WholeToken<m, CacheElement>;
+    const std::size_t count = static_cast<std::size_t>(rows);
+    if (whole_layers_.size() == 0) whole_layers_ = {device_, "layers", std::span<const typename Operations::Layer>(layers_)};
+    stop_ids_ = {device_, "stop ids", stop_ids};
+    ids_ = {device_, "new ids", count * static_cast<std::size_t>(tokens)};
+    ended_ = {device_, "ended", std::span<const int>(std::vector<int>(count))};
+    counters_ = {device_, "counters", std::span<const std::uint32_t>(std::vector<std::uint32_t>(kernels::Schedule::most + 1))};
+    int* const at = step_.rows.data();
+    typename Whole::Params params{kernels::make_schedule(m, capacity_.processors),
+                                  embed_,
+                                  whole_layers_.data(),
+                                  spec_->layers,
+                                  head_,
+                                  tokens,
+                                  stop_ids_.data(),
+                                  static_cast<int>(stop_ids.size()),
+                                  at + 2,
+                                  at + 2 + capacity_.rows,
+                                  ids_.data(),
+                                  ended_.data(),
+                                  counters_.data() + kernels::Schedule::most,
+                                  counters_.data()};
+    device_->template launch<Whole>(capacity_.processors, params);
+  }
+
+  void run_layer(const typename Operations::Layer& layer, const Grids<m, CacheElement>& grids) {
+    const auto project = [&] {
+      if constexpr (Operations::fused_qkv) {
+        device_->template launch<typename Operations::QkvAppend>(grids.qkv, layer.qkv);
+      } else {
+        device_->template launch<typename Operations::ProjectQkv>(grids.project, layer.project);
+        device_->template launch<typename Operations::NormRopeAppend>(grids.norm_rope, layer.norm_rope);
+      }
+    };
+    const auto gate_up = [&] { device_->template launch<typename Operations::GateUp>(grids.gate_up, layer.gate_up); };
+    project();
+    if (m.branches == kernels::Branches::beside) gate_up();  // before attention is added to what it reads
+    device_->template launch<typename Operations::Attention>(grids.attention, layer.attention);
+    device_->template launch<typename Operations::Output>(grids.output, layer.output);
+    if (m.branches == kernels::Branches::in_order) gate_up();
+    device_->template launch<typename Operations::Down>(grids.down, layer.down);
+  }
+
+  void make_parameters() {
+    const kernels::TokenRows rows = step_.addresses();
+    const kernels::PagedTable paged{step_.blocks.data(), step_.blocks_per_sequence};
+    const Attention& a = spec_->attention;
+    const auto scale = static_cast<float>(spec_->residual_scale.value_or(1.0));
+    embed_ = {
+        rows,        weights_->embedding, static_cast<float>(spec_->embedding_scale.value_or(1.0)), weights_->position, hidden_[0].data(),
+        best_.data()};
+    for (int number = 0; number < spec_->layers; ++number) {
+      const auto at = static_cast<std::size_t>(number);
+      const LayerAddresses& w = weights_->layers[at];
+      const LayerView view = view_of(*spec_, number);
+      const kernels::Angles angles = view.frequencies.empty() ? kernels::Angles{} : angles_of(view);
+      const kernels::Cache<CacheElement> cache{keys_[at].data(), values_[at].data()};
+      // Where branches are added by who reads them, attention's reader moves the hidden states to the other place and the MLP's moves them back.
+      const float* before = number > 0 ? branch_.data() : nullptr;
+      const kernels::Norm after = number > 0 ? weights_->layers[at - 1].after_mlp : kernels::Norm{};
+      float* const second = m.norm_after ? hidden_[1].data() : nullptr;
+      const kernels::Stream into_attention{hidden_[0].data(), w.attention_norm, before, after, scale, second};
+      const kernels::Stream into_mlp{m.norm_after ? hidden_[1].data() : hidden_[0].data(),
+                                     w.mlp_norm,
+                                     branch_.data(),
+                                     w.after_attention,
+                                     scale,
+                                     m.norm_after ? hidden_[0].data() : nullptr};
+      float* const added = m.norm_after ? branch_.data() : hidden_[0].data();
+      typename Operations::Layer layer{};
+      layer.qkv = {rows, into_attention, w.q, w.k, w.v, angles, paged, cache, queries_.data()};
+      layer.project = {rows, into_attention, w.q, w.k, w.v, projected_.data()};
+      layer.norm_rope = {rows, projected_.data(), w.q_norm, w.k_norm, epsilon_of(spec_->norm), angles, paged, cache, queries_.data()};
+      layer.attention = {rows,
+                         queries_.data(),
+                         paged,
+                         cache,
+                         attention_scale(a),
+                         static_cast<float>(a.soft_cap.value_or(0.0)),
+                         view.window.value_or(0),
+                         most_chunks(capacity_.positions),
+                         partials_.data(),
+                         arrivals_.data(),
+                         attended_.data()};
+      layer.output = {rows, w.output, attended_.data(), added, scale};
+      layer.gate_up = {rows, into_mlp, w.gate, w.up, inner_.data()};
+      layer.down = {rows, w.down, inner_.data(), added, scale};
+      layers_.push_back(layer);
+    }
+    const kernels::Norm after = weights_->layers.empty() ? kernels::Norm{} : weights_->layers.back().after_mlp;
+    const kernels::Stream into_head{hidden_[0].data(), weights_->final_norm, branch_.data(), after, scale, nullptr};
+    head_ = {rows,
+             into_head,
+             weights_->head,
+             static_cast<float>(spec_->logit_divisor.value_or(1.0)),
+             static_cast<float>(spec_->logit_soft_cap.value_or(0.0)),
+             m.vocab,
+             logits_there_.data(),
+             best_.data()};
+  }
+
+  // Layers that turn in the same way share a table.
+  kernels::Angles angles_of(const LayerView& view) {
+    for (const auto& [frequencies, stretch, table] : angle_tables_)
+      if (frequencies == view.frequencies && stretch == view.stretch) return {table->cosines.data(), table->sines.data()};
+    if (static_cast<int>(view.frequencies.size()) != m.rotary.value / 2)
+      throw Error("a layer turns " + std::to_string(2 * view.frequencies.size()) + " values of a head, others " +
+                  std::to_string(m.rotary.value) + ": these kernels are compiled for one number");
+    angle_tables_.push_back({view.frequencies, view.stretch, std::make_unique<AngleTable<Device>>(device_, view, capacity_.positions)});
+    const AngleTable<Device>& made = *angle_tables_.back().table;
+    return {made.cosines.data(), made.sines.data()};
+  }
+
+  struct Angle {
+    std::vector<double> frequencies;
+    double stretch;
+    std::unique_ptr<AngleTable<Device>> table;
+  };
+
+  std::shared_ptr<Device> device_;
+  std::shared_ptr<const Spec> spec_;
+  std::shared_ptr<const DeviceWeights<Device>> weights_;
+  BlockTable table_;
+  Capacity capacity_;
+  StepArrays<Device> step_;
+  bool whole_;  // forward with the kernel that runs whole tokens
+  DeviceArray<float, Device> hidden_[2], branch_, queries_, projected_, attended_, inner_, partials_, logits_there_;
+  DeviceArray<std::uint32_t, Device> arrivals_;
+  DeviceArray<std::uint64_t, Device> best_;
+  std::vector<DeviceArray<CacheElement, Device>> keys_, values_;
+  std::vector<Angle> angle_tables_;
+  typename Operations::Embed::Params embed_{};
+  std::vector<typename Operations::Layer> layers_;
+  typename Operations::Head::Params head_{};
+  DeviceArray<typename Operations::Layer, Device> whole_layers_;
+  DeviceArray<int, Device> stop_ids_, ids_, ended_;
+  DeviceArray<std::uint32_t, Device> counters_;
+  std::vector<float> logits_;
+  std::vector<int> best_ids_;
+};
+
+}  // namespace diecast::cuda
