@@ -42,10 +42,7 @@ struct ProjectQkv {
       for (int item = ctx.block() * warps + ctx.warp(); item < width; item += ctx.blocks() * warps) {
         const bool is_q = item < q_width, is_k = !is_q && item < q_width + kv_width;
         float sum[team.tokens];
-        multiply_row(ctx,
-                     is_q   ? p.q
-                     : is_k ? p.k
-                            : p.v,
+        multiply_row(ctx, one_of(is_q, is_k, p.q, p.k, p.v),
                      is_q   ? item
                      : is_k ? item - q_width
                             : item - q_width - kv_width,

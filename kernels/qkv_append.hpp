@@ -72,7 +72,7 @@ struct QkvAppend {
     }
   }
 
- private:
+  // What prefill.hpp shares.
   using Pairs = HeadPairs<shape.head_dim, rotary.value>;
   using Layout = CacheLayout<shape.kv_heads, shape.head_dim, CacheElement>;
 
@@ -82,7 +82,7 @@ struct QkvAppend {
     int head, pair, first, second;
     bool has_second;
     DIECAST_DEVICE int heads() const { return is_q ? shape.heads : shape.kv_heads; }
-    DIECAST_DEVICE const Linear& linear(const Params& p) const { return is_q ? p.q : is_k ? p.k : p.v; }
+    DIECAST_DEVICE Linear linear(const Params& p) const { return one_of(is_q, is_k, p.q, p.k, p.v); }
     DIECAST_DEVICE std::int64_t row(int i) const { return static_cast<std::int64_t>(head) * shape.head_dim + i; }
   };
   DIECAST_DEVICE static Item item_of(int number) {
@@ -92,15 +92,10 @@ struct QkvAppend {
     return {is_q, is_k, head, pair, Pairs::first(pair), Pairs::second(pair), Pairs::second(pair) < shape.head_dim};
   }
 
+  // A pair of a token row: turned where it turns, to where it is read. (Prompts end here, too: prefill.hpp.)
   template <ExecutionContext C>
-  DIECAST_DEVICE static void one_pair(C& ctx, const Params& p, Shared& shared, const Item& item, int begin, int count) {
-    float of_first[team.tokens], of_second[team.tokens];
-    multiply_row(ctx, item.linear(p), item.row(item.first), shared.x, count, of_first);
-    multiply_row(ctx, item.linear(p), item.row(item.has_second ? item.second : item.first), shared.x, count, of_second);
-    const int t = ctx.lane();
-    if (t >= count) return;
-    const int row = begin + t, position = ctx.load(p.rows.positions, row);
-    Turned values{of_lane(of_first, t), of_lane(of_second, t)};
+  DIECAST_DEVICE static void put(C& ctx, const Params& p, const Item& item, int row, Turned values) {
+    const int position = ctx.load(p.rows.positions, row);
     if (Pairs::turns(item.pair) && (item.is_q || item.is_k))
       values = turn(ctx, p.angles, static_cast<std::int64_t>(position) * Pairs::turning + item.pair, values.first, values.second);
     if (item.is_q) {
@@ -115,6 +110,16 @@ struct QkvAppend {
       if (item.pair == Pairs::count - 1)
         for (int i = shape.head_dim; i < Layout::stride; ++i) ctx.store(to, at + i, ctx.narrow(0.0f, CacheElement{}));
     }
+  }
+
+ private:
+  template <ExecutionContext C>
+  DIECAST_DEVICE static void one_pair(C& ctx, const Params& p, Shared& shared, const Item& item, int begin, int count) {
+    float of_first[team.tokens], of_second[team.tokens];
+    multiply_row(ctx, item.linear(p), item.row(item.first), shared.x, count, of_first);
+    multiply_row(ctx, item.linear(p), item.row(item.has_second ? item.second : item.first), shared.x, count, of_second);
+    const int t = ctx.lane();
+    if (t < count) put(ctx, p, item, begin + t, {of_lane(of_first, t), of_lane(of_second, t)});
   }
 };
 

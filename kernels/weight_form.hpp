@@ -139,6 +139,11 @@ struct Linear {
   std::int32_t form;          // which one of the kernel's FormSet
 };
 
+// One of Q, K and V, field by field: choosing among the three objects would put all of them into memory.
+DIECAST_DEVICE constexpr Linear one_of(bool is_q, bool is_k, const Linear& q, const Linear& k, const Linear& v) {
+  return {is_q ? q.rows : is_k ? k.rows : v.rows, is_q ? q.bias : is_k ? k.bias : v.bias, is_q ? q.form : is_k ? k.form : v.form};
+}
+
 // Calls visit.template operator()<form>() for the matrix's form; with a set of one there is nothing to decide.
 template <FormSet set, int first = 0, class Visit>
 DIECAST_DEVICE void with_form(int form, const Visit& visit) {

@@ -45,7 +45,7 @@ TEST_CASE("models with integer weights of several formats: near the reference, t
   const Weights weights = mixed(Blocks32::spec, {Format::q8_0, Format::q4_1, Format::q4_0, Format::q5_0, Format::f32});
   const Reference<double> reference(Blocks32::spec, weights);
   const Emulated<Blocks32, kernels::Half> single(weights, {.processors = 3, .rows = 6}),
-      whole(weights, {.processors = 4, .rows = 16, .whole = true});
+      whole(weights, {.processors = 4, .rows = 16, .ways = {.whole = true}});
   const std::vector<int> ids = prompt_of(Blocks32::spec, 19, 2);
   const LogitRows want = run_alone(reference, ids, 19), got = run_alone(single, ids, 19);
   double difference = 0, size = 0;

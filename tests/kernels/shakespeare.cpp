@@ -64,7 +64,7 @@ TEST_CASE("tiny-shakespeare decodes 64 greedy tokens as the reference does, thro
   CHECK(greedy(single, lengths, false, steps) == want);
   for (const int processors : {2, 7}) {
     INFO(processors << " processors");
-    const Emulated<Config> whole(weights(), {.processors = processors, .rows = 16, .whole = true});
+    const Emulated<Config> whole(weights(), {.processors = processors, .rows = 16, .ways = {.whole = true}});
     const auto context = whole.open_device(96);
     const int sequence = context->table().add();
     std::vector<Row> rows;
@@ -81,7 +81,17 @@ TEST_CASE("tiny-shakespeare in a batch, padded left and right, gives each sequen
   std::vector<std::vector<int>> want;
   for (const int length : lengths) want.push_back(greedy(reference, {length}, false, tokens)[0]);
   for (const bool left : {true, false}) {
-    const Emulated<Config> emulated(weights(), {.processors = 2, .rows = 24, .whole = left});
+    const Emulated<Config> emulated(weights(), {.processors = 2, .rows = 24, .ways = {.whole = left}});
     CHECK(greedy(emulated, lengths, left, tokens) == want);
   }
+}
+
+TEST_CASE("tiny-shakespeare takes its prompt on tensor cores and decodes the reference's ids") {
+  const Reference<float> reference(Config::spec, weights());
+  const std::vector<int> lengths{24, 19};
+  constexpr int tokens = 16;
+  std::vector<std::vector<int>> want;
+  for (const int length : lengths) want.push_back(greedy(reference, {length}, false, tokens)[0]);
+  const Emulated<Config> emulated(weights(), {.processors = 3, .rows = 64, .ways = {.whole = true, .tensor_cores = true}});
+  CHECK(greedy(emulated, lengths, true, tokens) == want);
 }

@@ -42,7 +42,7 @@ int check_whole(std::uint64_t seed) {
     INFO(processors << " processors");
     const Emulated<Config> whole(weights, {.processors = processors,
                                            .rows = 8,
-                                           .whole = true,
+                                           .ways = {.whole = true},
                                            .launch = {.schedule = schedule, .seed = seed + static_cast<std::uint64_t>(processors)}});
     CHECK((run_alone(whole, ids, 4) == want));
     ++cases;

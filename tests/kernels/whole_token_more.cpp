@@ -16,8 +16,8 @@ int check_bits(std::uint64_t seed) {
   for (const auto& [processors, schedule] : std::vector<std::pair<int, simt::Schedule>>{
            {1, simt::Schedule::reverse}, {3, simt::Schedule::random}, {6, simt::Schedule::laggard}}) {
     INFO(processors << " processors");
-    const Emulated<Config> whole(weights,
-                                 {.processors = processors, .rows = 8, .whole = true, .launch = {.schedule = schedule, .seed = seed}});
+    const Emulated<Config> whole(
+        weights, {.processors = processors, .rows = 8, .ways = {.whole = true}, .launch = {.schedule = schedule, .seed = seed}});
     CHECK((run_alone(whole, ids, 4) == want));
     ++cases;
   }

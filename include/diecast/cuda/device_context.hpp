@@ -88,20 +88,26 @@ struct StepArrays {
   }
 };
 
+// Which kernels a forward takes.
+struct Ways {
+  bool whole = false;         // one for a whole token, instead of one for each operation
+  bool tensor_cores = false;  // prompts of 16 tokens or more on tensor cores, their values rounded to 16 bits before products
+};
+
 template <kernels::ModelShape m, class CacheElement, class Device>
 class DeviceContext final : public Context {
  public:
   using Operations = kernels::ModelOperations<m, CacheElement>;
 
   DeviceContext(std::shared_ptr<Device> device, std::shared_ptr<const Spec> spec, std::shared_ptr<const DeviceWeights<Device>> weights,
-                Capacity capacity, int tokens, bool whole)
+                Capacity capacity, int tokens, Ways ways)
       : device_(std::move(device)),
         spec_(std::move(spec)),
         weights_(std::move(weights)),
         table_(tokens),
         capacity_(capacity),
         step_(device_, capacity.rows, table_.blocks()),
-        whole_(whole) {
+        ways_(ways) {
     capacity_.positions = (std::min)(table_.capacity(), spec_->context);
     const BufferSizes sizes = buffer_sizes<m, CacheElement>(capacity_, table_.blocks());
     for (auto& hidden : hidden_) hidden = {device_, "hidden", sizes.hidden};
@@ -175,7 +181,16 @@ class DeviceContext final : public Context {
     int longest = 0;
     for (const Row& row : rows) longest = (std::max)(longest, row.position + 1);
     const Grids<m, CacheElement> grids(capacity_, static_cast<int>(rows.size()), longest);
-    if (whole_) {
+    if constexpr (Operations::has_prefill)
+      if (ways_.tensor_cores && static_cast<int>(rows.size()) >= kernels::tile_rows / 2) {
+        prefill(static_cast<int>(rows.size()), grids);
+        if (asked > 0) {
+          device_->template launch<typename Operations::Head>(grids.head, head_);
+          read_head(asked);
+        }
+        return;
+      }
+    if (ways_.whole) {
       run_whole(static_cast<int>(rows.size()), 1, {});
       if (asked > 0) read_head(asked);
       return;
@@ -228,6 +243,23 @@ class DeviceContext final : public Context {
                                   counters_.data() + kernels::Schedule::most,
                                   counters_.data()};
     device_->template launch<Whole>(capacity_.processors, params);
+  }
+
+  // A prompt's layers: products on tensor cores.
+  void prefill(int rows, const Grids<m, CacheElement>& grids) {
+    const int tiles = (rows + kernels::tile_rows - 1) / kernels::tile_rows,
+              of_block = Grids<m, CacheElement>::warps * kernels::tile_outputs;
+    const auto blocks = [&](int outputs) { return grid(capacity_, static_cast<std::int64_t>(ceil_divide(outputs, of_block)) * tiles, 1); };
+    device_->template launch<typename Operations::Embed>(grids.embed, embed_);
+    for (const typename Operations::Layer& layer : layers_) {
+      const auto gate_up = [&] { device_->template launch<typename Operations::PrefillGateUp>(blocks(m.mlp.width), layer.gate_up); };
+      device_->template launch<typename Operations::PrefillQkv>(blocks(Operations::ProjectQkv::width), layer.qkv);
+      if (m.branches == kernels::Branches::beside) gate_up();
+      device_->template launch<typename Operations::Attention>(grids.attention, layer.attention);
+      device_->template launch<typename Operations::PrefillOutput>(blocks(m.hidden), layer.output);
+      if (m.branches == kernels::Branches::in_order) gate_up();
+      device_->template launch<typename Operations::PrefillDown>(blocks(m.hidden), layer.down);
+    }
   }
 
   void run_layer(const typename Operations::Layer& layer, const Grids<m, CacheElement>& grids) {
@@ -330,7 +362,7 @@ class DeviceContext final : public Context {
   BlockTable table_;
   Capacity capacity_;
   StepArrays<Device> step_;
-  bool whole_;  // forward with the kernel that runs whole tokens
+  Ways ways_;
   DeviceArray<float, Device> hidden_[2], branch_, queries_, projected_, attended_, inner_, partials_, logits_there_;
   DeviceArray<std::uint32_t, Device> arrivals_;
   DeviceArray<std::uint64_t, Device> best_;

@@ -56,7 +56,7 @@ class EmulatedDevice {
 struct EmulatedOptions {
   int processors = 2;  // blocks that a launch has at most: as a GPU with so many SMs
   int rows = 16;       // tokens of one pass
-  bool whole = false;  // one kernel for a whole token, instead of one for each operation
+  cuda::Ways ways{};
   simt::Options launch{.races = false};
 };
 
@@ -80,7 +80,7 @@ class Emulated final : public Backend {
   std::unique_ptr<Context> open(int tokens) const override { return open_device(tokens); }
   std::unique_ptr<DeviceContext> open_device(int tokens) const {
     return std::make_unique<DeviceContext>(device_, spec_, weights_, cuda::Capacity{options_.processors, options_.rows, 0}, tokens,
-                                           options_.whole);
+                                           options_.ways);
   }
 
  private:
