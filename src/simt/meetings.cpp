@@ -217,6 +217,7 @@ void Machine::named_barrier(LaneState& lane, int id, int threads, bool waits, co
 
 void Machine::wait_at_least(LaneState& lane, const void* base, std::int64_t index, std::uint32_t target_value, const Place& at) {
   for (;;) {
+    lane.polls = 0;  // this wait sleeps by itself: it is no loop of plain polls, however often a kernel waits
     const auto now = static_cast<std::uint32_t>(update(lane, Update::load, base, index, 4, 0, 0, kernels::Order::acquire, at));
     if (static_cast<std::int32_t>(now - target_value) >= 0) return;
     lane.place = at;

@@ -180,6 +180,24 @@ struct ReleaseSequence {
   }
 };
 
+// A block that waits for what it has said itself, more often than any loop that polls would.
+struct WaitsForItself {
+  static constexpr int threads = 32;
+  static constexpr bool cooperative = true;
+  struct Params {
+    std::uint32_t* flag;  // [1]
+  };
+  using Shared = Nothing;
+  template <ExecutionContext C>
+  static void run(C& ctx, const Params& p, Shared&) {
+    if (ctx.thread() != 0) return;
+    for (std::uint32_t i = 1; i <= 1000; ++i) {
+      ctx.atomic_add(p.flag, 0, 1u, Order::release);
+      ctx.wait_at_least(p.flag, 0, i);
+    }
+  }
+};
+
 // Zeros instead of what lies beyond the end: the source of such a copy is not looked at.
 struct CopyBeyondTheEnd {
   static constexpr int threads = 32;
@@ -260,6 +278,13 @@ TEST_CASE("right: what was released before a relaxed addition is acquired throug
   const simt::Buffer<float> out(memory, "out", 2);
   simt::agree<ReleaseSequence>(memory, 3, {flag.data(), out.data()});
   CHECK(out.values() == std::vector<float>{5, 5});
+}
+
+TEST_CASE("right: a block waits a thousand times for what it has said itself") {
+  simt::Memory memory;
+  const auto flag = simt::buffer(memory, "flag", std::vector<std::uint32_t>{0});
+  simt::agree<WaitsForItself>(memory, 1, {flag.data()});
+  CHECK(flag.values() == std::vector<std::uint32_t>{1000});
 }
 
 TEST_CASE("right: copies beyond the end give zeros") {
