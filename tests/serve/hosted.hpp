@@ -115,7 +115,7 @@ class Hosted {
   }
   // Waits up to ten seconds.
   bool eventually(const std::function<bool()>& condition) const {
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 12000; ++i) {  // a minute: the machine may be busy
       if (condition()) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
