@@ -16,7 +16,7 @@ if ((lines > 10)); then problem "the ten lines are $lines"; fi
 for page in README.md docs/*.md; do
   while read -r link; do
     if [[ $link != *://* && $link != \#* && ! -e $(dirname "$page")/$link ]]; then problem "$page links to $link, which is not there"; fi
-  done < <(grep -o '](\([^)]*\))' "$page" | sed 's/^](//; s/)$//; s/#.*//')
+  done < <(sed '/^ *```/,/^ *```/d' "$page" | grep -o '](\([^)]*\))' | sed 's/^](//; s/)$//; s/#.*//')
 done
 
 for package in "${cast_packages[@]%%:*}" catch2 python3-pip; do
