@@ -72,7 +72,7 @@ class Client(unittest.TestCase):
         first = ask()
         self.ask(messages=[{"role": "user", "content": "Something else. " * 30}])
         again = ask()
-        self.assertEqual(first.usage.prompt_tokens_details.cached_tokens, 0)
+        self.assertLess(first.usage.prompt_tokens_details.cached_tokens, 40)  # no more than the system prompt, which other tests have asked with
         self.assertGreater(again.usage.prompt_tokens_details.cached_tokens, 100)
         self.assertLess(again.usage.prompt_tokens_details.cached_tokens, again.usage.prompt_tokens)
         self.assertEqual(first.choices[0].model_dump(), again.choices[0].model_dump())
