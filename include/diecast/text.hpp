@@ -15,16 +15,20 @@ inline std::string text_of(double value) {
   return {buffer, result.ptr};
 }
 
+// A byte as two hexadecimal digits.
+inline void append_hex(std::string& out, unsigned char byte) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  out += digits[byte >> 4];
+  out += digits[byte & 15];
+}
+
 // Text out of a file as it may stand in a sentence: in quotes, control characters and quotes escaped, cut when long.
 inline std::string in_quotes(std::string_view text) {
-  constexpr std::string_view digits = "0123456789abcdef";
   constexpr std::size_t longest = 120;
   std::string out = "\"";
   const auto escape = [&](char c) {
-    const auto byte = static_cast<unsigned char>(c);
     out += "\\x";
-    out += digits[byte >> 4];
-    out += digits[byte & 15];
+    append_hex(out, static_cast<unsigned char>(c));
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);

@@ -282,16 +282,20 @@ inline std::string text_of(double value) {
   return {buffer, result.ptr};
 }
 
+// A byte as two hexadecimal digits.
+inline void append_hex(std::string& out, unsigned char byte) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  out += digits[byte >> 4];
+  out += digits[byte & 15];
+}
+
 // Text out of a file as it may stand in a sentence: in quotes, control characters and quotes escaped, cut when long.
 inline std::string in_quotes(std::string_view text) {
-  constexpr std::string_view digits = "0123456789abcdef";
   constexpr std::size_t longest = 120;
   std::string out = "\"";
   const auto escape = [&](char c) {
-    const auto byte = static_cast<unsigned char>(c);
     out += "\\x";
-    out += digits[byte >> 4];
-    out += digits[byte & 15];
+    append_hex(out, static_cast<unsigned char>(c));
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -2867,7 +2871,6 @@ static_assert(std::endian::native == std::endian::little, "the file formats read
 
 // A name out of a file as it may stand in a sentence: control characters, quotes and bytes above ASCII escaped, the length bounded.
 inline std::string in_marks(std::string_view name) {
-  constexpr std::string_view digits = "0123456789abcdef";
   constexpr std::size_t longest = 96;
   std::string text = "'";
   for (const char c : name.substr(0, longest)) {
@@ -2876,8 +2879,7 @@ inline std::string in_marks(std::string_view name) {
       text += c;
     } else {
       text += "\\x";
-      text += digits[byte >> 4];
-      text += digits[byte & 15];
+      append_hex(text, byte);
     }
   }
   return text + (name.size() > longest ? "...'" : "'");
@@ -15284,7 +15286,6 @@ class Conversation {
 namespace diecast {
 
 inline std::string json_text(std::string_view text) {
-  constexpr std::string_view hex = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : replace_invalid_utf8(text)) {
     const auto byte = static_cast<unsigned char>(c);
@@ -15293,8 +15294,7 @@ inline std::string json_text(std::string_view text) {
       out += c;
     } else if (byte < 0x20) {
       out += "\\u00";
-      out += hex[byte / 16];
-      out += hex[byte % 16];
+      append_hex(out, byte);
     } else {
       out += c;
     }

@@ -17,6 +17,7 @@
 #include <system_error>
 
 #include <diecast/error.hpp>
+#include <diecast/text.hpp>
 
 namespace diecast {
 
@@ -24,7 +25,6 @@ static_assert(std::endian::native == std::endian::little, "the file formats read
 
 // A name out of a file as it may stand in a sentence: control characters, quotes and bytes above ASCII escaped, the length bounded.
 inline std::string in_marks(std::string_view name) {
-  constexpr std::string_view digits = "0123456789abcdef";
   constexpr std::size_t longest = 96;
   std::string text = "'";
   for (const char c : name.substr(0, longest)) {
@@ -33,8 +33,7 @@ inline std::string in_marks(std::string_view name) {
       text += c;
     } else {
       text += "\\x";
-      text += digits[byte >> 4];
-      text += digits[byte & 15];
+      append_hex(text, byte);
     }
   }
   return text + (name.size() > longest ? "...'" : "'");

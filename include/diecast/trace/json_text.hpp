@@ -4,12 +4,12 @@
 #include <string>
 #include <string_view>
 
+#include <diecast/text.hpp>
 #include <diecast/tokens/utf8.hpp>
 
 namespace diecast {
 
 inline std::string json_text(std::string_view text) {
-  constexpr std::string_view hex = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : replace_invalid_utf8(text)) {
     const auto byte = static_cast<unsigned char>(c);
@@ -18,8 +18,7 @@ inline std::string json_text(std::string_view text) {
       out += c;
     } else if (byte < 0x20) {
       out += "\\u00";
-      out += hex[byte / 16];
-      out += hex[byte % 16];
+      append_hex(out, byte);
     } else {
       out += c;
     }
