@@ -41,7 +41,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<void> refuse() {
     const auto self = shared_from_this();
     std::string text = too_many();
-    co_await wire_->write(std::move(text), std::chrono::seconds(1), [] { return false; });
+    co_await wire_->write(std::move(text), {std::chrono::seconds(1), std::chrono::seconds(1)}, [] { return false; });
     co_await wire_->linger();
   }
 
@@ -241,7 +241,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   std::shared_ptr<Mailbox> mailbox() {
     const std::weak_ptr<Wire> wire = wire_;
-    return std::make_shared<Mailbox>(options().unsent_bytes, [wire, executor = wire_->executor()] {
+    return std::make_shared<Mailbox>([wire, executor = wire_->executor()] {
       asio::post(executor, [wire] {
         if (const auto alive = wire.lock()) alive->wake();
       });
@@ -251,7 +251,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     wire_->watch(true);
     co_await wire_->until([&] { return !completion.mail().empty() || wire_->ended(); }, Wire::never());
     wire_->watch(false);
-    co_return !wire_->ended() && !completion.mail().overflowed();
+    co_return !wire_->ended();
   }
 
   asio::awaitable<std::optional<Response>> complete(std::string& body, bool chat) {
@@ -304,7 +304,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
         text = head_text(200, "text/event-stream", all) + text;
         begun = true;
       }
-      const bool sent = co_await wire_->write(std::move(text), options().write_time, [&] { return completion.mail().overflowed(); });
+      const bool sent = co_await wire_->write(std::move(text), patience(), [&] { return completion.mail().bytes() > options().unsent_bytes; });
       if (!sent) co_return gone();
       completion.sent();
     }
@@ -358,9 +358,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     else if (!exchange_.chunked) all.emplace_back("Connection", "keep-alive");
     return all;
   }
+  Wire::Patience patience() const { return {options().write_time, options().unsent_time}; }
   // Temporaries with a destructor stand in names of their own before a co_await: g++ 12 destroys some of them twice.
   asio::awaitable<bool> write(std::string bytes) {
-    const bool sent = co_await wire_->write(std::move(bytes), options().write_time, [] { return false; });
+    const bool sent = co_await wire_->write(std::move(bytes), patience(), [] { return false; });
     co_return sent;
   }
   void note(const Completion& completion) {
