@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <diecast/error.hpp>
@@ -30,6 +31,7 @@ struct RequestEvents {
   std::function<void(const Piece&)> piece{};    // valid during the call; without it the answer counts as not streamed
   std::function<void(Answer&&, const Trace&)> finished{};
   std::function<void(const Error&, std::uint32_t choice)> failed{};
+  std::function<void(std::span<const float>)> logits{};  // the model's, of each choice, just before it; only where log-probabilities are asked for
 };
 
 struct ScheduledRequest {

@@ -256,6 +256,7 @@ class Stepper {
   }
   void choose(Sequence& s, const Logits& logits, std::size_t row) {
     try {
+      if (s.events().logits && logits.best.empty()) s.events().logits(logits.row(static_cast<int>(row)));
       const Piece piece = s.generation.next(logits, row, s.trace, s.inner());
       s.ids.push_back(piece.id);
       ++counted_.completion_tokens;

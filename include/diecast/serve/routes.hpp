@@ -35,7 +35,9 @@ inline std::string_view path_of(const HttpRequest& request) {
   const std::string_view target(request.target().data(), request.target().size());
   return target.substr(0, target.find('?'));
 }
-inline std::string_view header_of(const HttpRequest& request, http::field name) {
+// name: an http::field or its text
+template <class Name>
+std::string_view header_of(const HttpRequest& request, Name name) {
   const auto value = request[name];
   return {value.data(), value.size()};
 }
