@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Many clients on one engine, a fifth of them leaving at a random moment: every finished answer equals its solo run, everybody is answered, memory
-stays flat, every block is free again. Short as a test; the long run is
+stays flat, every block is free again. Then the server is killed in the middle of answers, and serves again. Short as a test; the long run is
 
   tests/cli/check_faults.py --engine ENGINE --model FILE --clients 1000 --seconds 180 --cache-tokens 8192
 
@@ -114,12 +114,24 @@ async def watch(server, end, counts):
         await asyncio.sleep(step)
 
 
-async def run(server, options):
-    solo = [await ask(server.port, i) for i in range(24)]
+async def alone(server):
+    return [await ask(server.port, i) for i in range(24)]
+
+
+async def run(server, options, solo):
     counts = Counts()
     end = time.monotonic() + options.seconds
     await asyncio.gather(watch(server, end, counts), *(client(server.port, n, end, solo, counts) for n in range(options.clients)))
     return counts
+
+
+async def killed_in_the_middle(server):
+    """Clients hear that their server is gone; none takes half an answer for a whole one."""
+    answers = [asyncio.ensure_future(ask(server.port, i)) for i in range(24)]
+    while numbers(server)["completion_tokens_total"] < 24:
+        await asyncio.sleep(0.01)
+    server.process.kill()
+    return await asyncio.gather(*answers, return_exceptions=True)
 
 
 def numbers(server):
@@ -150,22 +162,35 @@ def main():
     parser.add_argument("--seconds", type=float, default=8)
     options, of_server = parser.parse_known_args()
     allow_connections(options.clients)
-    limits = ["--waiting", str(options.clients + 50), "--connections", str(2 * options.clients + 50)]
-    with Served(options.engine, "--model", options.model, "--quiet", *limits, *of_server) as server:
-        counts = asyncio.run(run(server, options))
-        print(f"{counts.same} answers are the same, {counts.wrong} are wrong, {counts.left} clients left, {len(counts.failed)} failed {set(counts.failed)}")
-        print(f"an answer took {counts.percentile(0.5):.2f} s, at most {counts.percentile(1):.2f} s; /health at most {max(counts.health):.3f} s")
-        print(f"the least of a client's answers: {min(counts.of_client.get(n, 0) for n in range(options.clients))}, the most: {max(counts.of_client.values())}")
-        print("resident MB:", *(kib >> 10 for kib in counts.resident))
-        now = numbers_at_rest(server)
-        print({name: now[name] for name in ("running", "queue_depth", "connections", "tokens_in_flight", "kv_blocks", "kv_blocks_free", "kv_blocks_cached", "clients_gone_total", "preempted_total", "completion_tokens_total")})
-        assert counts.wrong == 0 and not counts.failed, (counts.wrong, counts.failed[:5])
-        assert counts.same > 0 and counts.left > 0
-        assert now["running"] == now["queue_depth"] == now["tokens_in_flight"] == 0 and now["connections"] == 1, now
-        assert now["kv_blocks_free"] + now["kv_blocks_cached"] == now["kv_blocks"], now
-        middle = counts.resident[len(counts.resident) // 2]
-        assert counts.resident[-1] < 1.1 * middle + 20000, counts.resident
+    arguments = ["--model", options.model, "--quiet", "--waiting", str(options.clients + 50), "--connections", str(2 * options.clients + 50), *of_server]
+    with Served(options.engine, *arguments) as server:
+        solo = asyncio.run(alone(server))
+        check(server, asyncio.run(run(server, options, solo)), options.clients)
         assert server.stop(signal.SIGTERM) == 0
+    with Served(options.engine, *arguments) as server:
+        answers = asyncio.run(killed_in_the_middle(server))
+        assert all(isinstance(answer, Exception) or answer == solo[i] for i, answer in enumerate(answers)), answers
+        port = server.port
+    began = time.monotonic()
+    with Served(options.engine, *arguments, port=port) as server:
+        assert asyncio.run(ask(port, 0)) == solo[0]
+        print(f"killed, started again on the same port and answered after {time.monotonic() - began:.2f} s")
+        assert asyncio.run(alone(server)) == solo
+
+
+def check(server, counts, clients):
+    print(f"{counts.same} answers are the same, {counts.wrong} are wrong, {counts.left} clients left, {len(counts.failed)} failed {set(counts.failed)}")
+    print(f"an answer took {counts.percentile(0.5):.2f} s, at most {counts.percentile(1):.2f} s; /health at most {max(counts.health):.3f} s")
+    print(f"the least of a client's answers: {min(counts.of_client.get(n, 0) for n in range(clients))}, the most: {max(counts.of_client.values())}")
+    print("resident MB:", *(kib >> 10 for kib in counts.resident))
+    now = numbers_at_rest(server)
+    print({name: now[name] for name in ("running", "queue_depth", "connections", "tokens_in_flight", "kv_blocks", "kv_blocks_free", "kv_blocks_cached", "clients_gone_total", "preempted_total", "completion_tokens_total")})
+    assert counts.wrong == 0 and not counts.failed, (counts.wrong, counts.failed[:5])
+    assert counts.same > 0 and counts.left > 0
+    assert now["running"] == now["queue_depth"] == now["tokens_in_flight"] == 0 and now["connections"] == 1, now
+    assert now["kv_blocks_free"] + now["kv_blocks_cached"] == now["kv_blocks"], now
+    middle = counts.resident[len(counts.resident) // 2]
+    assert counts.resident[-1] < 1.1 * middle + 20000, counts.resident
 
 
 if __name__ == "__main__":

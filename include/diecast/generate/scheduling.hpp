@@ -21,6 +21,7 @@ struct SchedulerOptions {
   int step_tokens = 256;          // rows of one step: every running answer's next token first, prompts with what is left
   int waiting = 256;              // requests that wait; more are refused
   std::optional<std::int64_t> tokens_in_flight{};  // prompts and the most that may be answered, of all accepted requests; more are refused
+  int draft = 0;                  // tokens drafted from each answer itself (draft.hpp), as far as a step stays small: changes no answer
   bool prefix_cache = true;       // prompts that begin alike share the K and V of their whole blocks
 };
 

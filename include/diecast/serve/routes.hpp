@@ -64,7 +64,11 @@ inline Endpoint endpoint_of(const HttpRequest& request, std::string_view path) {
   }
   const bool post = !model && route->post;
   const bool is_get = request.method() == http::verb::get || request.method() == http::verb::head;
-  if (post ? request.method() != http::verb::post : !is_get) throw HttpError(405, std::string("this path takes ") + (post ? "POST" : "GET") + " alone");
+  if (post ? request.method() != http::verb::post : !is_get) {
+    HttpError error(405, std::string("this path takes ") + (post ? "POST" : "GET") + " alone");
+    error.allow = post ? "POST" : "GET, HEAD";
+    throw error;
+  }
   return model ? Endpoint::model : route->endpoint;
 }
 
