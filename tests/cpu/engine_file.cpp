@@ -163,6 +163,9 @@ TEST_CASE("a damaged engine file is refused with a sentence, or it is one") {
   for (std::size_t size : {std::size_t{0}, std::size_t{15}, std::size_t{16}, std::size_t{103}, std::size_t{104}, std::size_t{200}, whole.size() / 2, whole.size() - 1}) {
     CAPTURE(size);
     CHECK_THROWS_AS(open(whole.substr(0, size), memory), Error);
+    const Written shorter;  // the same on a disk: what is mapped is not looked at beyond its end
+    std::ofstream(shorter.path, std::ios::binary) << whole.substr(0, size);
+    CHECK_THROWS_AS(cpu::open_engine_file(shorter.path.string()), Error);
   }
   int refused = 0;
   const std::size_t facts = 4096;  // everything before the parts

@@ -182,6 +182,7 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
   whole<int>(serve_command->add_option("--cache-tokens", serve_options.cache_tokens, "tokens that all requests and the prefix cache hold together; default: four contexts"));
   whole<int>(serve_command->add_option("--running", serve_options.running, "answers that are computed at once")->capture_default_str());
   whole<int>(serve_command->add_option("--waiting", serve_options.waiting, "answers that may wait; more are refused (429)")->capture_default_str());
+  whole<int>(serve_command->add_option("--draft", serve_options.draft, "while few are answered, draft up to N tokens from each text itself: the same answers")->capture_default_str());
   whole<int>(serve_command->add_option("--connections", serve_options.connections, "open connections; more are refused (503)")->capture_default_str());
   whole<int>(serve_command->add_option("--answer-seconds", serve_options.answer_seconds, "the longest that one answer may take; 0: no limit")->capture_default_str());
   whole<int>(serve_command->add_option("--stop-seconds", serve_options.stop_seconds, "after SIGTERM: what running answers may still take")->capture_default_str());

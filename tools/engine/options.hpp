@@ -63,6 +63,7 @@ struct ServeOptions {
   std::optional<int> cache_tokens;  // absent: four contexts
   int running = 32;
   int waiting = 256;
+  int draft = 0;
   int connections = 1100;
   int answer_seconds = 0;
   int stop_seconds = 30;
