@@ -62,6 +62,7 @@ struct ServeOptions {
   std::string api_key;
   std::optional<int> cache_tokens;  // absent: four contexts
   int running = 32;
+  int step_tokens = 128;
   int waiting = 256;
   int draft = 0;
   int connections = 1100;
