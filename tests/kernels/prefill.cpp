@@ -105,3 +105,7 @@ TEST_CASE("prompts of whole models on tensor cores: near the reference, the same
   CHECK(distance_of_prompt<OddConfig<1>>(2) <= 4e-3);
   CHECK(distance_of_prompt<OddConfig<7>>(3) <= 4e-3);
 }
+TEST_CASE("prompts of whole models on tensor cores: norms of heads and of branches, windows, soft caps") {
+  CHECK(distance_of_prompt<OddConfig<4>>(4) <= 4e-3);
+  CHECK(distance_of_prompt<OddConfig<6>>(5) <= 4e-3);
+}
