@@ -64,7 +64,7 @@ int sweep(std::uint64_t seed) {
   Numbers numbers(seed);
   int cases = 0;
   for (const double temperature : {1.0, 0.3, 5.0})
-    for (const auto& [top_k, top_p, min_p] : {Cuts{0, 1, 0}, {2, 1, 0}, {3, 0.7, 0}, {7, 1, 0.2}, {40, 1, 0}, {0, 0.9, 0}, {0, 0.5, 0.01}, {1, 0.5, 0}, {40, 0.95, 0.05}, {0, 0, 0}, {0, 0.25, 0}, {0, 1, 1}})
+    for (const auto& [top_k, top_p, min_p] : std::vector<Cuts>{{0, 1, 0}, {2, 1, 0}, {3, 0.7, 0}, {7, 1, 0.2}, {40, 1, 0}, {0, 0.9, 0}, {0, 0.5, 0.01}, {1, 0.5, 0}, {40, 0.95, 0.05}, {0, 0, 0}, {0, 0.25, 0}, {0, 1, 1}})
       for (const int shape : {0, 1, 2}) {
         std::vector<std::vector<float>> logits(4);
         for (auto& row : logits)
