@@ -30,14 +30,14 @@ struct FlashAttention {
   using Element = std::conditional_t<sizeof(CacheElement) == 2, CacheElement, Rounded>;
 
   static constexpr int warps = threads / warp_lanes;
-  static constexpr int vectors = 16 * warps;                                // queries of a tile: a row of tokens has one for each head
-  static constexpr int slices = (shape.group() + vectors - 1) / vectors;    // of a group that is too large for one tile
-  static constexpr int heads = (shape.group() + slices - 1) / slices;       // of a slice
-  static constexpr int token_rows = vectors / heads;                        // of a tile
-  static constexpr int steps = (shape.head_dim + 15) / 16;                  // of a product over a head's values
-  static constexpr int keys_at_once = steps <= 8 ? 64 : 32;                 // of a tile
-  static constexpr int stride = 16 * steps + 8;                             // eight rows begin in eight different groups of four banks
-  static constexpr bool keeps_queries = steps <= 8;                         // in registers; else they are read from shared memory each time
+  static constexpr int vectors = 16 * warps;                              // queries of a tile: a row of tokens has one for each head
+  static constexpr int slices = (shape.group() + vectors - 1) / vectors;  // of a group that is too large for one tile
+  static constexpr int heads = (shape.group() + slices - 1) / slices;     // of a slice
+  static constexpr int token_rows = vectors / heads;                      // of a tile
+  static constexpr int steps = (shape.head_dim + 15) / 16;                // of a product over a head's values
+  static constexpr int keys_at_once = steps <= 8 ? 64 : 32;               // of a tile
+  static constexpr int stride = 16 * steps + 8;                           // eight rows begin in eight different groups of four banks
+  static constexpr bool keeps_queries = steps <= 8;                       // in registers; else they are read from shared memory each time
   static constexpr int parts = shape.kv_heads * slices;
 
   struct Shared {
@@ -61,7 +61,8 @@ struct FlashAttention {
 
  private:
   static constexpr float nothing = -__builtin_huge_valf();
-  static constexpr int pieces = 2 * steps, cache_pieces = (Layout::stride + 7) / 8;  // of eight values in a head: in a tile, and in the cache
+  static constexpr int pieces = 2 * steps,
+                       cache_pieces = (Layout::stride + 7) / 8;  // of eight values in a head: in a tile, and in the cache
 
   struct Work {
     int first_row, row_count, kv_head, first_head, heads_here;
@@ -97,7 +98,8 @@ struct FlashAttention {
     for (int begin = work.first_row; begin < end;) {
       const int sequence = ctx.load(p.rows.sequences, begin), run_end = end_of_run(ctx, p, sequence, begin, end);
       DIECAST_UNROLL
-      for (Query& vector : state.of) {
+      for (int i = 0; i < 2; ++i) {
+        Query& vector = state.of[i];
         const bool of_run = vector.there && vector.row >= begin && vector.row < run_end;
         vector.to = of_run ? ctx.load(p.rows.positions, vector.row) : 0;
         vector.from = of_run ? first_seen(p, vector.to) : 1;
@@ -146,7 +148,8 @@ struct FlashAttention {
   }
   template <ExecutionContext C>
   DIECAST_DEVICE static FragmentA<Element> query_fragment(C& ctx, Shared& shared, int step) {
-    const FourMatrices m = ctx.load_matrices(&shared.q[0][0], (16 * ctx.warp() + ctx.lane() % 16) * stride + 16 * step + ctx.lane() / 16 * 8);
+    const FourMatrices m =
+        ctx.load_matrices(&shared.q[0][0], (16 * ctx.warp() + ctx.lane() % 16) * stride + 16 * step + ctx.lane() / 16 * 8);
     return {{m.at[0], m.at[1], m.at[2], m.at[3]}};
   }
 
@@ -160,7 +163,9 @@ struct FlashAttention {
       ctx.barrier();  // everybody's copies have landed, and nobody reads the other half any more
       if (tile < to / keys_at_once) request(ctx, p, shared, half ^ 1, kv_head, sequence, tile + 1, from, to);
       const int begin = tile * keys_at_once;
-      const auto sees = [&](const Query& vector) { return vector.from < begin + keys_at_once && vector.to >= begin && vector.from <= vector.to; };
+      const auto sees = [&](const Query& vector) {
+        return vector.from < begin + keys_at_once && vector.to >= begin && vector.from <= vector.to;
+      };
       if (ctx.any(sees(state.of[0]) || sees(state.of[1]))) add_tile(ctx, p, shared, half, state, begin);
       half ^= 1;
     }
@@ -168,7 +173,8 @@ struct FlashAttention {
 
   // Asks for a tile of K and V. Positions outside of [from, to] are zeros.
   template <ExecutionContext C>
-  DIECAST_DEVICE static void request(C& ctx, const Params& p, Shared& shared, int half, int kv_head, int sequence, int tile, int from, int to) {
+  DIECAST_DEVICE static void request(C& ctx, const Params& p, Shared& shared, int half, int kv_head, int sequence, int tile, int from,
+                                     int to) {
     for (int item = ctx.thread(); item < keys_at_once * pieces; item += threads) {
       const int key = item / pieces, piece = item % pieces, position = tile * keys_at_once + key;
       const bool there = position >= from && position <= to && piece < cache_pieces;
@@ -238,14 +244,14 @@ struct FlashAttention {
       float greatest = vector.greatest;
       DIECAST_UNROLL
       for (int tile = 0; tile < tiles; ++tile) DIECAST_UNROLL
-        for (int e = 0; e < 2; ++e) {
-          float& score = scores[tile].at[2 * i + e];
-          const int position = begin + 8 * tile + 2 * (ctx.lane() % 4) + e;
-          score *= p.scale;
-          if (p.soft_cap != 0.0f) score = p.soft_cap * ctx.tanh(ctx.divide(score, p.soft_cap));
-          score = position >= vector.from && position <= vector.to ? score * log2_e : nothing;
-          greatest = score > greatest ? score : greatest;
-        }
+      for (int e = 0; e < 2; ++e) {
+        float& score = scores[tile].at[2 * i + e];
+        const int position = begin + 8 * tile + 2 * (ctx.lane() % 4) + e;
+        score *= p.scale;
+        if (p.soft_cap != 0.0f) score = p.soft_cap * ctx.tanh(ctx.divide(score, p.soft_cap));
+        score = position >= vector.from && position <= vector.to ? score * log2_e : nothing;
+        greatest = score > greatest ? score : greatest;
+      }
       for (int with = 1; with <= 2; with *= 2) {  // the four lanes that share a row
         const float other = ctx.shuffle_xor(greatest, with);
         greatest = other > greatest ? other : greatest;
@@ -255,16 +261,16 @@ struct FlashAttention {
       float sum = 0;
       DIECAST_UNROLL
       for (int tile = 0; tile < tiles; ++tile) DIECAST_UNROLL
-        for (int e = 0; e < 2; ++e) {
-          float& score = scores[tile].at[2 * i + e];
-          score = ctx.exp2(score - base);
-          sum += score;
-        }
+      for (int e = 0; e < 2; ++e) {
+        float& score = scores[tile].at[2 * i + e];
+        score = ctx.exp2(score - base);
+        sum += score;
+      }
       vector.greatest = greatest;
       vector.sum = ctx.fma(vector.sum, factor, sum);
       DIECAST_UNROLL
-      for (FragmentC<float>& out : state.out) DIECAST_UNROLL
-        for (int e = 0; e < 2; ++e) out.at[2 * i + e] *= factor;
+      for (int tile = 0; tile < 2 * steps; ++tile) DIECAST_UNROLL
+      for (int e = 0; e < 2; ++e) state.out[tile].at[2 * i + e] *= factor;
     }
   }
 

@@ -104,13 +104,20 @@ struct PrefillProject {
 
   template <ExecutionContext C>
   DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
-    constexpr int q_tiles = (Single::q_width + tile_outputs - 1) / tile_outputs, kv_tiles = (Single::kv_width + tile_outputs - 1) / tile_outputs;
+    constexpr int q_tiles = (Single::q_width + tile_outputs - 1) / tile_outputs,
+                  kv_tiles = (Single::kv_width + tile_outputs - 1) / tile_outputs;
     const Tiles<threads> tiles((q_tiles + 2 * kv_tiles) * tile_outputs, row_count(ctx, p.rows));
     for (int item = ctx.block(); item < tiles.count(); item += ctx.blocks()) {
       const int tile = tiles.output(item, ctx.warp()) / tile_outputs;
       const bool is_q = tile < q_tiles, is_k = !is_q && tile < q_tiles + kv_tiles;
-      const int begin = (is_q ? tile : is_k ? tile - q_tiles : tile - q_tiles - kv_tiles) * tile_outputs, own = begin + ctx.lane() / 4,
-                width = is_q ? Single::q_width : Single::kv_width, before = is_q ? 0 : is_k ? Single::q_width : Single::q_width + Single::kv_width;
+      const int begin = (is_q   ? tile
+                         : is_k ? tile - q_tiles
+                                : tile - q_tiles - kv_tiles) *
+                        tile_outputs,
+                own = begin + ctx.lane() / 4, width = is_q ? Single::q_width : Single::kv_width,
+                before = is_q   ? 0
+                         : is_k ? Single::q_width
+                                : Single::q_width + Single::kv_width;
       const Linear linear = one_of(is_q, is_k, p.q, p.k, p.v), linears[] = {linear};
       const std::int64_t rows[] = {own < width ? own : -1};
       TileSum sums[1]{};

@@ -180,7 +180,8 @@ constexpr Schedule make_schedule(const ModelShape& m, int blocks, bool draws = f
     auto knows = detail::knowledge(s, runs);
     for (int run = 0; run < runs.count; ++run)
       for (int past = run - 1; past >= 0; --past) {
-        if (!detail::conflict(m, s.at[runs.entry[past]], s.at[runs.entry[run]]) || (knows[static_cast<std::size_t>(run)] >> past & 1u) != 0) continue;
+        if (!detail::conflict(m, s.at[runs.entry[past]], s.at[runs.entry[run]]) || (knows[static_cast<std::size_t>(run)] >> past & 1u) != 0)
+          continue;
         detail::add_wait(s.at[runs.entry[run]], runs.entry[past]);
         knows = detail::knowledge(s, runs);
       }
@@ -196,8 +197,7 @@ constexpr bool is_ordered(const ModelShape& m, const Schedule& s) {
     const auto knows = detail::knowledge(s, runs);
     for (int run = 0; run < runs.count; ++run)
       for (int past = 0; past < run; ++past)
-        if (detail::conflict(m, s.at[runs.entry[past]], s.at[runs.entry[run]]) &&
-            (knows[static_cast<std::size_t>(run)] >> past & 1u) == 0)
+        if (detail::conflict(m, s.at[runs.entry[past]], s.at[runs.entry[run]]) && (knows[static_cast<std::size_t>(run)] >> past & 1u) == 0)
           return false;
   }
   return true;

@@ -4,8 +4,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include <diecast/backend/block_table.hpp>
@@ -26,7 +29,8 @@ struct AttentionCase {
   int window;
   float soft_cap;
   int blocks;
-  bool exact = false;  // each query picks some positions, all others' weights are 0, and values are whole numbers: the mean has one right rounding
+  bool exact =
+      false;  // each query picks some positions, all others' weights are 0, and values are whole numbers: the mean has one right rounding
 };
 
 // What an operation's results may be off by: its products' factors are rounded to `unit`, and a score is a sum of `terms` roundings.
@@ -42,10 +46,12 @@ class CacheThere {
   static constexpr int d = shape.head_dim;
   using Layout = CacheLayout<shape.kv_heads, d, Element>;
 
-  CacheThere(const AttentionCase& c, Numbers& numbers) : lengths_(lengths(c)), keys_(blocks() * shape.kv_heads * 16 * Layout::stride), values_(keys_.size()) {
+  CacheThere(const AttentionCase& c, Numbers& numbers)
+      : lengths_(lengths(c)), keys_(blocks() * shape.kv_heads * 16 * Layout::stride), values_(keys_.size()) {
     std::vector<int> order;
     for (int i = 0; i < blocks(); ++i) order.push_back(i);
-    for (int i = blocks() - 1; i > 0; --i) std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(numbers.below(i + 1))]);
+    for (int i = blocks() - 1; i > 0; --i)
+      std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(numbers.below(i + 1))]);
     std::vector<int> table(order.size(), -1000000);
     int next = 0;
     for (int sequence = 0; sequence < static_cast<int>(lengths_.size()); ++sequence) {
@@ -107,7 +113,8 @@ int wrong_attention(const AttentionCase& c, Rounding rounding, std::uint64_t see
   const CacheThere<shape, Element> there(c, numbers);
   std::vector<float> q = numbers.reals(rows * shape.heads * d);
   if (c.exact)
-    for (std::size_t i = 0; i < q.size(); ++i) q[i] = i % static_cast<std::size_t>(d) == i / static_cast<std::size_t>(d) % static_cast<std::size_t>(d) ? 1.0f : 0.0f;
+    for (std::size_t i = 0; i < q.size(); ++i)
+      q[i] = i % static_cast<std::size_t>(d) == i / static_cast<std::size_t>(d) % static_cast<std::size_t>(d) ? 1.0f : 0.0f;
   const float scale = c.exact ? 1.0f : 3.0f / std::sqrt(static_cast<float>(d));
   std::vector<int> all, positions, sequences;
   for (const SeenRow& row : c.rows) {
@@ -152,7 +159,8 @@ int wrong_attention(const AttentionCase& c, Rounding rounding, std::uint64_t see
       for (double& weight : weights) total += weight = std::exp(weight - greatest);
       for (int i = 0; i < d; ++i) {
         double want = 0;
-        for (int seen = first; seen < end; ++seen) want += weights[static_cast<std::size_t>(seen - first)] / total * there.v(sequence, seen, kv, i);
+        for (int seen = first; seen < end; ++seen)
+          want += weights[static_cast<std::size_t>(seen - first)] / total * there.v(sequence, seen, kv, i);
         // A score errs by `terms` roundings of its products' size and by what was taken off its factors; a weight by as much, and by its own rounding; values
         // are at most 1, so the mean of them errs by twice that, and by the roundings of its sum.
         const double off = size * (rounding.unit + 0x1p-23 * rounding.terms) + rounding.unit + 0x1p-23 * ((end - first) / 4 + 32);
@@ -168,8 +176,8 @@ template <HeadShape shape, class Check>
 int sweep_attention(const Check& wrong) {
   int cases = 0;
   const auto check = [&](const AttentionCase& c, bool every_schedule) {
-    INFO(shape.heads << ":" << shape.kv_heads << " x " << shape.head_dim << ", position " << c.rows.back().position << ", window " << c.window << ", cap "
-                     << c.soft_cap << ", blocks " << c.blocks << ", exact " << c.exact);
+    INFO(shape.heads << ":" << shape.kv_heads << " x " << shape.head_dim << ", position " << c.rows.back().position << ", window "
+                     << c.window << ", cap " << c.soft_cap << ", blocks " << c.blocks << ", exact " << c.exact);
     CHECK(wrong(c, cases, every_schedule) == 0);
     ++cases;
   };
@@ -184,7 +192,8 @@ template <HeadShape shape, class Element, Team team>
 int sweep_decode_attention(std::uint64_t seed) {
   using Op = Attention<shape, Element, team>;
   return sweep_attention<shape>([seed](const AttentionCase& c, int number, bool every_schedule) {
-    return wrong_attention<Op, Op, shape, Element>(c, {0, shape.head_dim / 32 + 16}, seed + static_cast<std::uint64_t>(number), every_schedule);
+    return wrong_attention<Op, Op, shape, Element>(c, {0, shape.head_dim / 32 + 16}, seed + static_cast<std::uint64_t>(number),
+                                                   every_schedule);
   });
 }
 
@@ -205,14 +214,17 @@ int sweep_flash_attention(std::uint64_t seed) {
   const Rounding rounding{std::is_same_v<Element, float> ? 2 * unit : unit, shape.head_dim};
   int cases = 0;
   const auto check = [&](const AttentionCase& c, bool every_schedule) {
-    INFO(shape.heads << ":" << shape.kv_heads << " x " << shape.head_dim << ", " << c.rows.size() << " rows, the last at " << c.rows.back().position << ", window " << c.window
-                     << ", cap " << c.soft_cap << ", blocks " << c.blocks << ", exact " << c.exact);
-    CHECK(wrong_attention<Op, Attention<shape, Element, team>, shape, Element>(c, rounding, seed + static_cast<std::uint64_t>(cases), every_schedule) == 0);
+    INFO(shape.heads << ":" << shape.kv_heads << " x " << shape.head_dim << ", " << c.rows.size() << " rows, the last at "
+                     << c.rows.back().position << ", window " << c.window << ", cap " << c.soft_cap << ", blocks " << c.blocks << ", exact "
+                     << c.exact);
+    CHECK(wrong_attention<Op, Attention<shape, Element, team>, shape, Element>(c, rounding, seed + static_cast<std::uint64_t>(cases),
+                                                                               every_schedule) == 0);
     ++cases;
   };
   for (const int position : {0, 15, 16, 63, 64, 65, 130})
     for (const int window : {0, 1, 5, 70}) check({{{0, position}}, window, position % 2 == 0 ? 0.0f : 2.5f, position % 3 + 1}, false);
-  for (const int length : {2, 17, 64, 77}) check({prompts({{0, length}}), length % 3 * 9, length == 17 ? 2.5f : 0.0f, length % 4 + 1}, false);
+  for (const int length : {2, 17, 64, 77})
+    check({prompts({{0, length}}), length % 3 * 9, length == 17 ? 2.5f : 0.0f, length % 4 + 1}, false);
   check({prompts({{60, 91}, {0, 3}, {64, 65}}), 0, 0.0f, 3}, false);
   check({prompts({{0, 1}, {120, 139}, {5, 9}, {0, 20}}), 33, 3.0f, 2}, false);
   check({{{0, 70}, {1, 3}, {0, 71}, {1, 4}, {2, 0}}, 0, 0.0f, 1}, false);  // rows of sequences in turns

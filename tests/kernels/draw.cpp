@@ -17,8 +17,8 @@ using namespace diecast_test;
 namespace {
 
 template <int vocab, Team team>
-int wrong_draws(const std::vector<std::vector<float>>& logits, diecast::SamplingOptions options, int drawable, std::uint64_t seed, int blocks,
-                bool every_schedule) {
+int wrong_draws(const std::vector<std::vector<float>>& logits, diecast::SamplingOptions options, int drawable, std::uint64_t seed,
+                int blocks, bool every_schedule) {
   using Op = Draw<Vocabulary{vocab}, team>;
   const int rows = static_cast<int>(logits.size());
   std::vector<float> all;
@@ -64,7 +64,18 @@ int sweep(std::uint64_t seed) {
   Numbers numbers(seed);
   int cases = 0;
   for (const double temperature : {1.0, 0.3, 5.0})
-    for (const auto& [top_k, top_p, min_p] : std::vector<Cuts>{{0, 1, 0}, {2, 1, 0}, {3, 0.7, 0}, {7, 1, 0.2}, {40, 1, 0}, {0, 0.9, 0}, {0, 0.5, 0.01}, {1, 0.5, 0}, {40, 0.95, 0.05}, {0, 0, 0}, {0, 0.25, 0}, {0, 1, 1}})
+    for (const auto& [top_k, top_p, min_p] : std::vector<Cuts>{{0, 1, 0},
+                                                               {2, 1, 0},
+                                                               {3, 0.7, 0},
+                                                               {7, 1, 0.2},
+                                                               {40, 1, 0},
+                                                               {0, 0.9, 0},
+                                                               {0, 0.5, 0.01},
+                                                               {1, 0.5, 0},
+                                                               {40, 0.95, 0.05},
+                                                               {0, 0, 0},
+                                                               {0, 0.25, 0},
+                                                               {0, 1, 1}})
       for (const int shape : {0, 1, 2}) {
         std::vector<std::vector<float>> logits(4);
         for (auto& row : logits)
@@ -79,9 +90,10 @@ int sweep(std::uint64_t seed) {
         options.top_p = top_p;
         options.min_p = min_p;
         options.order = cases % 2 == 0 ? diecast::FilterOrder::temperature_first : diecast::FilterOrder::temperature_last;
-        INFO("vocabulary " << vocab << ", temperature " << temperature << ", top-k " << top_k << ", top-p " << top_p << ", min-p " << min_p << ", shape " << shape);
-        CHECK(wrong_draws<vocab, team>(logits, options, shape == 1 ? vocab - 3 : vocab, seed * 1000 + static_cast<std::uint64_t>(cases), cases % 3 + 1,
-                                       cases % 25 == 0) == 0);
+        INFO("vocabulary " << vocab << ", temperature " << temperature << ", top-k " << top_k << ", top-p " << top_p << ", min-p " << min_p
+                           << ", shape " << shape);
+        CHECK(wrong_draws<vocab, team>(logits, options, shape == 1 ? vocab - 3 : vocab, seed * 1000 + static_cast<std::uint64_t>(cases),
+                                       cases % 3 + 1, cases % 25 == 0) == 0);
         ++cases;
       }
   return cases;
@@ -127,7 +139,8 @@ TEST_CASE("the draw: of one id that is left, and of none") {
   const std::vector<float> none(65, -infinity);
   const Constants<float> logits(none);
   const Constants<std::uint64_t> best({best_key(-infinity, 0)});
-  const diecast::simt::Buffer<Drawing> drawings(memory(), "drawings", std::vector<Drawing>{{1, 0, 0, 1.0, 1.0, 1.0, -std::numeric_limits<double>::infinity(), 0, 0}}, true);
+  const diecast::simt::Buffer<Drawing> drawings(
+      memory(), "drawings", std::vector<Drawing>{{1, 0, 0, 1.0, 1.0, 1.0, -std::numeric_limits<double>::infinity(), 0, 0}}, true);
   const Step step = Step::of(1);
   Values<int> ids(1);
   launch<Draw<Vocabulary{65}, Team{64, 1}>>(1, {step.rows(), logits.data(), best.data(), drawings.data(), 65, ids.data()});

@@ -106,10 +106,11 @@ TEST_CASE("whole tokens in one kernel: ids are drawn on the device as the host's
     drawings.push_back(cuda::drawing_of(ways[row], *ways[row].seed, static_cast<std::uint32_t>(row), before));
   }
   CHECK(not_best > 5);
-  for (const auto& [processors, schedule] :
-       std::vector<std::pair<int, simt::Schedule>>{{1, simt::Schedule::reverse}, {3, simt::Schedule::random}, {6, simt::Schedule::laggard}}) {
+  for (const auto& [processors, schedule] : std::vector<std::pair<int, simt::Schedule>>{
+           {1, simt::Schedule::reverse}, {3, simt::Schedule::random}, {6, simt::Schedule::laggard}}) {
     INFO(processors << " processors");
-    const Emulated<Config> whole(weights, {.processors = processors, .rows = 8, .ways = {.whole = true}, .launch = {.schedule = schedule, .seed = 9}});
+    const Emulated<Config> whole(
+        weights, {.processors = processors, .rows = 8, .ways = {.whole = true}, .launch = {.schedule = schedule, .seed = 9}});
     const auto context = whole.open_device(4 * 16);
     std::vector<Row> rows;
     for (std::size_t row = 0; row < ways.size(); ++row) rows.push_back({ids[row], 0, context->table().add(), true});

@@ -13,7 +13,8 @@ namespace diecast::cuda {
 // choice, step: those of the sampler (sample/sampler.hpp) that would draw in the device's place. Penalties need a history, which the device does not have.
 inline kernels::Drawing drawing_of(const SamplingOptions& options, std::uint64_t seed, std::uint32_t choice, std::uint32_t step) {
   check(options);
-  if (options.penalises()) throw Error("the device draws without penalties: they need the tokens that occurred, which are the host's", Blame::program);
+  if (options.penalises())
+    throw Error("the device draws without penalties: they need the tokens that occurred, which are the host's", Blame::program);
   return {.seed = seed,
           .choice = choice,
           .step = step,
