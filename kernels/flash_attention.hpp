@@ -30,14 +30,15 @@ struct FlashAttention {
   using Element = std::conditional_t<sizeof(CacheElement) == 2, CacheElement, Rounded>;
 
   static constexpr int warps = threads / warp_lanes;
-  static constexpr int vectors = 16 * warps;                              // queries of a tile: a row of tokens has one for each head
-  static constexpr int slices = (shape.group() + vectors - 1) / vectors;  // of a group that is too large for one tile
-  static constexpr int heads = (shape.group() + slices - 1) / slices;     // of a slice
-  static constexpr int token_rows = vectors / heads;                      // of a tile
-  static constexpr int steps = (shape.head_dim + 15) / 16;                // of a product over a head's values
-  static constexpr int keys_at_once = steps <= 8 ? 64 : 32;               // of a tile
-  static constexpr int stride = 16 * steps + 8;                           // eight rows begin in eight different groups of four banks
-  static constexpr bool keeps_queries = steps <= 8;                       // in registers; else they are read from shared memory each time
+  static constexpr int vectors = 16 * warps;  // queries of a tile: a row of tokens has one for each head
+  static constexpr int group = shape.group();
+  static constexpr int slices = (group + vectors - 1) / vectors;  // of a group that is too large for one tile
+  static constexpr int heads = (group + slices - 1) / slices;     // of a slice
+  static constexpr int token_rows = vectors / heads;              // of a tile
+  static constexpr int steps = (shape.head_dim + 15) / 16;        // of a product over a head's values
+  static constexpr int keys_at_once = steps <= 8 ? 64 : 32;       // of a tile
+  static constexpr int stride = 16 * steps + 8;                   // eight rows begin in eight different groups of four banks
+  static constexpr bool keeps_queries = steps <= 8;               // in registers; else they are read from shared memory each time
   static constexpr int parts = shape.kv_heads * slices;
 
   struct Shared {
@@ -52,10 +53,10 @@ struct FlashAttention {
     int half = 0;  // of shared memory, for the next tile of keys
     for (int item = ctx.block(); item < tiles * parts; item += ctx.blocks()) {
       const int part = item % parts, slice = part % slices, first_row = (tiles - 1 - item / parts) * token_rows;  // the longest first
-      const int head = part / slices * shape.group() + slice * heads;
+      const int head = part / slices * group + slice * heads;
       one_tile(ctx, p, shared, half,
                {first_row, rows - first_row < token_rows ? rows - first_row : token_rows, part / slices, head,
-                shape.group() - slice * heads < heads ? shape.group() - slice * heads : heads});
+                group - slice * heads < heads ? group - slice * heads : heads});
     }
   }
 
@@ -205,29 +206,29 @@ struct FlashAttention {
 
   template <ExecutionContext C>
   DIECAST_DEVICE static void add_tile(C& ctx, const Params& p, Shared& shared, int half, State& state, int begin) {
-    constexpr int groups = keys_at_once / 16;
+    constexpr int sixteens = keys_at_once / 16;
     const int lane = ctx.lane();
-    FragmentC<float> scores[2 * groups]{};
+    FragmentC<float> scores[2 * sixteens]{};
     DIECAST_UNROLL
     for (int step = 0; step < steps; ++step) {
       const FragmentA<Element> q = keeps_queries ? state.q[keeps_queries ? step : 0] : query_fragment(ctx, shared, step);
       DIECAST_UNROLL
-      for (int group = 0; group < groups; ++group) {
-        const int key = 16 * group + lane % 8 + lane / 16 * 8;
+      for (int sixteen = 0; sixteen < sixteens; ++sixteen) {
+        const int key = 16 * sixteen + lane % 8 + lane / 16 * 8;
         const FourMatrices k = ctx.load_matrices(&shared.keys[half][0][0], key * stride + 16 * step + lane / 8 % 2 * 8);
-        scores[2 * group] = ctx.multiply_add(q, FragmentB<Element>{{k.at[0], k.at[1]}}, scores[2 * group]);
-        scores[2 * group + 1] = ctx.multiply_add(q, FragmentB<Element>{{k.at[2], k.at[3]}}, scores[2 * group + 1]);
+        scores[2 * sixteen] = ctx.multiply_add(q, FragmentB<Element>{{k.at[0], k.at[1]}}, scores[2 * sixteen]);
+        scores[2 * sixteen + 1] = ctx.multiply_add(q, FragmentB<Element>{{k.at[2], k.at[3]}}, scores[2 * sixteen + 1]);
       }
     }
     soften(ctx, p, state, scores, begin);
     DIECAST_UNROLL
-    for (int group = 0; group < groups; ++group) {  // what a product gives lies as the next one's left side is read
+    for (int sixteen = 0; sixteen < sixteens; ++sixteen) {  // what a product gives lies as the next one's left side is read
       const auto pair = [&](int of, int i) { return packed_pair<Element>(ctx, scores[of].at[2 * i], scores[of].at[2 * i + 1]); };
-      const FragmentA<Element> weights{{pair(2 * group, 0), pair(2 * group, 1), pair(2 * group + 1, 0), pair(2 * group + 1, 1)}};
+      const FragmentA<Element> weights{{pair(2 * sixteen, 0), pair(2 * sixteen, 1), pair(2 * sixteen + 1, 0), pair(2 * sixteen + 1, 1)}};
       DIECAST_UNROLL
       for (int step = 0; step < steps; ++step) {
         const FourMatrices v =
-            ctx.load_matrices_transposed(&shared.values[half][0][0], (16 * group + lane % 16) * stride + 16 * step + lane / 16 * 8);
+            ctx.load_matrices_transposed(&shared.values[half][0][0], (16 * sixteen + lane % 16) * stride + 16 * step + lane / 16 * 8);
         state.out[2 * step] = ctx.multiply_add(weights, FragmentB<Element>{{v.at[0], v.at[1]}}, state.out[2 * step]);
         state.out[2 * step + 1] = ctx.multiply_add(weights, FragmentB<Element>{{v.at[2], v.at[3]}}, state.out[2 * step + 1]);
       }

@@ -159,8 +159,8 @@ int wrong_attention(const AttentionCase& c, Rounding rounding, std::uint64_t see
       for (double& weight : weights) total += weight = std::exp(weight - greatest);
       for (int i = 0; i < d; ++i) {
         double want = 0;
-        for (int seen = first; seen < end; ++seen)
-          want += weights[static_cast<std::size_t>(seen - first)] / total * there.v(sequence, seen, kv, i);
+        for (int seen = first; seen < end; ++seen) want += weights[static_cast<std::size_t>(seen - first)] * there.v(sequence, seen, kv, i);
+        want /= total;
         // A score errs by `terms` roundings of its products' size and by what was taken off its factors; a weight by as much, and by its own rounding; values
         // are at most 1, so the mean of them errs by twice that, and by the roundings of its sum.
         const double off = size * (rounding.unit + 0x1p-23 * rounding.terms) + rounding.unit + 0x1p-23 * ((end - first) / 4 + 32);
