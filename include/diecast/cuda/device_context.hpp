@@ -139,9 +139,13 @@ class DeviceContext final : public Context {
     return {logits_, m.vocab};
   }
 
-  // Greedy decoding without the host: each row, the next token of a sequence of its own, is continued by up to `tokens` ids, of which the first comes
+  // Decoding without the host: each row, the next token of a sequence of its own, is continued by up to `tokens` ids, of which the first comes
   // from this row's logits, until a stop id (which is among them). Each sequence's cache then holds the row and all of its ids but the last.
-  std::vector<std::vector<int>> generate(std::span<const Row> rows, int tokens, std::span<const int> stop_ids) {
+  // drawings: how each row's ids are chosen (cuda/drawing.hpp); none: all are greedy.
+  std::vector<std::vector<int>> generate(std::span<const Row> rows, int tokens, std::span<const int> stop_ids,
+                                         std::span<const kernels::Drawing> drawings = {}) {
+    if (!drawings.empty() && drawings.size() != rows.size())
+      throw Error(std::to_string(drawings.size()) + " ways to draw are given for " + std::to_string(rows.size()) + " rows", Blame::program);
     if (rows.size() > static_cast<std::size_t>(capacity_.rows))
       throw Error("one launch continues " + std::to_string(capacity_.rows) + " sequences at most, not " + std::to_string(rows.size()),
                   Blame::program);
@@ -153,7 +157,7 @@ class DeviceContext final : public Context {
     std::vector<Row> first(rows.begin(), rows.end());
     for (Row& row : first) row.logits = true;
     step_.write(table_, first);
-    run_whole(static_cast<int>(rows.size()), tokens, stop_ids);
+    run_whole(static_cast<int>(rows.size()), tokens, stop_ids, drawings);
     std::vector<int> written(rows.size() * static_cast<std::size_t>(tokens));
     ids_.read(written);
     std::vector<std::vector<int>> answers(rows.size());
@@ -181,17 +185,16 @@ class DeviceContext final : public Context {
     int longest = 0;
     for (const Row& row : rows) longest = (std::max)(longest, row.position + 1);
     const Grids<m, CacheElement> grids(capacity_, static_cast<int>(rows.size()), longest);
-    if constexpr (Operations::has_prefill)
-      if (ways_.tensor_cores && static_cast<int>(rows.size()) >= kernels::tile_rows / 2) {
-        prefill(static_cast<int>(rows.size()), grids);
-        if (asked > 0) {
-          device_->template launch<typename Operations::Head>(grids.head, head_);
-          read_head(asked);
-        }
-        return;
+    if (ways_.tensor_cores && static_cast<int>(rows.size()) >= kernels::tile_rows / 2) {
+      prefill(static_cast<int>(rows.size()), grids);
+      if (asked > 0) {
+        device_->template launch<typename Operations::Head>(grids.head, head_);
+        read_head(asked);
       }
+      return;
+    }
     if (ways_.whole) {
-      run_whole(static_cast<int>(rows.size()), 1, {});
+      run_whole(static_cast<int>(rows.size()), 1, {}, {});
       if (asked > 0) read_head(asked);
       return;
     }
@@ -219,7 +222,7 @@ class DeviceContext final : public Context {
   }
 
   // One launch for all layers, and for as many tokens as are asked: the kernel's arrays of the rows' ends and ids.
-  void run_whole(int rows, int tokens, std::span<const int> stop_ids) {
+  void run_whole(int rows, int tokens, std::span<const int> stop_ids, std::span<const kernels::Drawing> drawings) {
     using Whole = kernels::WholeToken<m, CacheElement>;
     const std::size_t count = static_cast<std::size_t>(rows);
     if (whole_layers_.size() == 0) whole_layers_ = {device_, "layers", std::span<const typename Operations::Layer>(layers_)};
@@ -228,11 +231,14 @@ class DeviceContext final : public Context {
     ended_ = {device_, "ended", std::span<const int>(std::vector<int>(count))};
     counters_ = {device_, "counters", std::span<const std::uint32_t>(std::vector<std::uint32_t>(kernels::Schedule::most + 1))};
     int* const at = step_.rows.data();
-    typename Whole::Params params{kernels::make_schedule(m, capacity_.processors),
+    drawings_ = {device_, "drawings", drawings};
+    drawn_ = {device_, "drawn", drawings.size()};
+    typename Whole::Params params{kernels::make_schedule(m, capacity_.processors, !drawings.empty()),
                                   embed_,
                                   whole_layers_.data(),
                                   spec_->layers,
                                   head_,
+                                  {head_.rows, head_.logits, head_.best, drawings_.data(), head_.drawable, drawn_.data()},
                                   tokens,
                                   stop_ids_.data(),
                                   static_cast<int>(stop_ids.size()),
@@ -245,17 +251,35 @@ class DeviceContext final : public Context {
     device_->template launch<Whole>(capacity_.processors, params);
   }
 
-  // A prompt's layers: products on tensor cores.
+  // A prompt's layers: products and attention on tensor cores.
   void prefill(int rows, const Grids<m, CacheElement>& grids) {
     const int tiles = (rows + kernels::tile_rows - 1) / kernels::tile_rows,
               of_block = Grids<m, CacheElement>::warps * kernels::tile_outputs;
     const auto blocks = [&](int outputs) { return grid(capacity_, static_cast<std::int64_t>(ceil_divide(outputs, of_block)) * tiles, 1); };
+    // Branches that are normalised are added first, so that what the product reads are hidden states.
+    const auto settled = [&](auto params) {
+      if constexpr (m.norm_after) {
+        device_->template launch<typename Operations::AddBranch>(grid(capacity_, rows, Grids<m, CacheElement>::warps), {params.rows, params.stream});
+        params.stream.hidden = params.stream.updated;
+      }
+      return params;
+    };
     device_->template launch<typename Operations::Embed>(grids.embed, embed_);
     for (const typename Operations::Layer& layer : layers_) {
-      const auto gate_up = [&] { device_->template launch<typename Operations::PrefillGateUp>(blocks(m.mlp.width), layer.gate_up); };
-      device_->template launch<typename Operations::PrefillQkv>(blocks(Operations::ProjectQkv::width), layer.qkv);
+      const auto gate_up = [&] { device_->template launch<typename Operations::PrefillGateUp>(blocks(m.mlp.width), settled(layer.gate_up)); };
+      if constexpr (Operations::fused_qkv) {
+        device_->template launch<typename Operations::PrefillQkv>(blocks(Operations::ProjectQkv::width), settled(layer.qkv));
+      } else {
+        device_->template launch<typename Operations::PrefillProject>(blocks(Operations::ProjectQkv::width), settled(layer.project));
+        device_->template launch<typename Operations::NormRopeAppend>(grids.norm_rope, layer.norm_rope);
+      }
       if (m.branches == kernels::Branches::beside) gate_up();
-      device_->template launch<typename Operations::Attention>(grids.attention, layer.attention);
+      if constexpr (Operations::has_flash_attention) {
+        using Flash = typename Operations::FlashAttention;
+        device_->template launch<Flash>(grid(capacity_, ceil_divide(rows, Flash::token_rows) * Flash::parts, 1), layer.attention);
+      } else {
+        device_->template launch<typename Operations::Attention>(grids.attention, layer.attention);
+      }
       device_->template launch<typename Operations::PrefillOutput>(blocks(m.hidden), layer.output);
       if (m.branches == kernels::Branches::in_order) gate_up();
       device_->template launch<typename Operations::PrefillDown>(blocks(m.hidden), layer.down);
@@ -372,7 +396,8 @@ class DeviceContext final : public Context {
   std::vector<typename Operations::Layer> layers_;
   typename Operations::Head::Params head_{};
   DeviceArray<typename Operations::Layer, Device> whole_layers_;
-  DeviceArray<int, Device> stop_ids_, ids_, ended_;
+  DeviceArray<int, Device> stop_ids_, ids_, ended_, drawn_;
+  DeviceArray<kernels::Drawing, Device> drawings_;
   DeviceArray<std::uint32_t, Device> counters_;
   std::vector<float> logits_;
   std::vector<int> best_ids_;
