@@ -3,7 +3,7 @@
 
 namespace diecast::kernels {
 
-enum class Stage { embed, qkv, project, norm_rope, attention, output, gate_up, down, head, advance };
+enum class Stage { embed, qkv, project, norm_rope, attention, output, gate_up, down, head, draw, advance };
 
 // What stages read and write, as bits of a set. A layer's weights are written by nobody.
 enum Place : unsigned {
@@ -18,7 +18,8 @@ enum Place : unsigned {
   kv_cache = 256,
   partials = 512,
   logits = 1024,
-  best_ids = 2048
+  best_ids = 2048,
+  drawn_ids = 4096
 };
 
 }  // namespace diecast::kernels

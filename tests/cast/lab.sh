@@ -73,9 +73,15 @@ ENGINE
 chmod +x "$1"
 END
 
-# pip: copies a wheel; the file `pip` says what goes wrong (offline, full, slow, damaged). Any other use of Python is the real one.
+# pip: copies a wheel, installs an empty folder; the file `pip` says what goes wrong (offline, full, slow, damaged). Any other use of Python is the real one.
 cat >"$bin/python3" <<'END'
 #!/bin/bash
+if [[ "${1-} ${2-} ${3-}" == "-m pip install" ]]; then
+  while [[ $1 != --target ]]; do shift; done
+  echo "${@:3}" >>"$LAB/installations"
+  [[ $(cat "$LAB/pip" 2>/dev/null) != offline ]] && mkdir "$2"
+  exit
+fi
 if [[ "${1-} ${2-} ${3-}" != "-m pip download" ]]; then exec "$REAL_PYTHON" "$@"; fi
 name=${!#}
 name=${name%%==*}

@@ -22,74 +22,12 @@
 #include <diecast/cuda/door.hpp>
 #include <diecast/cuda/plan.hpp>
 #include <diecast/cuda/shape_of.hpp>
+#include <diecast/cuda/step_arrays.hpp>
 #include <diecast/kernels/model_shape.hpp>
 #include <diecast/kernels/whole_token.hpp>
 #include <diecast/trace/trace.hpp>
 
 namespace diecast::cuda {
-
-// Cosines and sines of one RoPE, for every position that the context can hold.
-template <class Device>
-struct AngleTable {
-  DeviceArray<float, Device> cosines, sines;  // [position, rotary_dim / 2]
-
-  AngleTable(const std::shared_ptr<Device>& device, const LayerView& view, int positions) {
-    std::vector<float> of_cosine, of_sine;
-    for (int position = 0; position < positions; ++position)
-      for (const double frequency : view.frequencies) {
-        of_cosine.push_back(static_cast<float>(view.stretch * std::cos(position * frequency)));
-        of_sine.push_back(static_cast<float>(view.stretch * std::sin(position * frequency)));
-      }
-    cosines = {device, "cosines", std::span<const float>(of_cosine)};
-    sines = {device, "sines", std::span<const float>(of_sine)};
-  }
-};
-
-// What one step reads: which tokens, and where their sequences' blocks are.
-template <class Device>
-struct StepArrays {
-  DeviceArray<int, Device> rows;    // [2 + 4 * most rows]: counts, ids, positions, sequences, asked
-  DeviceArray<int, Device> blocks;  // [sequence of the step, blocks of the cache]
-  int most_rows, blocks_per_sequence;
-
-  StepArrays(const std::shared_ptr<Device>& device, int most, int cache_blocks)
-      : rows(device, "token rows", static_cast<std::size_t>(2 + 4 * most)),
-        blocks(device, "block table", static_cast<std::size_t>(most) * static_cast<std::size_t>(cache_blocks)),
-        most_rows(most),
-        blocks_per_sequence(cache_blocks) {}
-
-  kernels::TokenRows addresses() const {
-    const int* at = rows.data();
-    return {at, at + 2, at + 2 + most_rows, at + 2 + 2 * most_rows, at + 2 + 3 * most_rows};
-  }
-
-  // Returns how many rows ask for logits.
-  int write(const BlockTable& table, std::span<const Row> tokens) {
-    const auto most = static_cast<std::size_t>(most_rows);
-    std::vector<int> values(2 + 4 * most), handles, entries;
-    int asked = 0;
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      const Row& row = tokens[i];
-      auto known = std::find(handles.begin(), handles.end(), row.sequence);
-      if (known == handles.end()) {
-        known = handles.insert(handles.end(), row.sequence);
-        const std::size_t begin = entries.size();
-        for (int position = 0; position < table.length(row.sequence); position += BlockTable::block_tokens)
-          entries.push_back(static_cast<int>(table.slot(row.sequence, position) / BlockTable::block_tokens));
-        entries.resize(begin + static_cast<std::size_t>(blocks_per_sequence), -1);
-      }
-      values[2 + i] = row.id;
-      values[2 + most + i] = row.position;
-      values[2 + 2 * most + i] = static_cast<int>(known - handles.begin());
-      if (row.logits) values[2 + 3 * most + static_cast<std::size_t>(asked++)] = static_cast<int>(i);
-    }
-    values[0] = static_cast<int>(tokens.size());
-    values[1] = asked;
-    rows.write(values);
-    blocks.write(entries);
-    return asked;
-  }
-};
 
 template <kernels::ModelShape m, class CacheElement, class Device>
 class DeviceContext final : public OnDevice {
@@ -137,6 +75,13 @@ class DeviceContext final : public OnDevice {
   }
 
   std::vector<std::vector<int>> generate(std::span<const Row> rows, int tokens, std::span<const int> stop_ids) override {
+    return generate(rows, tokens, stop_ids, {});
+  }
+  // drawings: how each row's ids are chosen (cuda/drawing.hpp); none: all are greedy.
+  std::vector<std::vector<int>> generate(std::span<const Row> rows, int tokens, std::span<const int> stop_ids,
+                                         std::span<const kernels::Drawing> drawings) {
+    if (!drawings.empty() && drawings.size() != rows.size())
+      throw Error(std::to_string(drawings.size()) + " ways to draw are given for " + std::to_string(rows.size()) + " rows", Blame::program);
     if (rows.size() > static_cast<std::size_t>(capacity_.rows))
       throw Error("one launch continues " + std::to_string(capacity_.rows) + " sequences at most, not " + std::to_string(rows.size()),
                   Blame::program);
@@ -148,7 +93,7 @@ class DeviceContext final : public OnDevice {
     std::vector<Row> first(rows.begin(), rows.end());
     for (Row& row : first) row.logits = true;
     step_.write(table_, first);
-    run_whole(static_cast<int>(rows.size()), tokens, stop_ids);
+    run_whole(static_cast<int>(rows.size()), tokens, stop_ids, drawings);
     std::vector<int> written(rows.size() * static_cast<std::size_t>(tokens));
     ids_.read(written);
     std::vector<std::vector<int>> answers(rows.size());
@@ -265,17 +210,16 @@ class DeviceContext final : public OnDevice {
     int longest = 0;
     for (const Row& row : rows) longest = (std::max)(longest, row.position + 1);
     const Grids<m, CacheElement> grids(capacity_, static_cast<int>(rows.size()), longest);
-    if constexpr (Operations::has_prefill)
-      if (ways_.tensor_cores && static_cast<int>(rows.size()) >= kernels::tile_rows / 2) {
-        prefill(static_cast<int>(rows.size()), grids);
-        if (asked > 0) {
-          device_->template launch<typename Operations::Head>(grids.head, head_);
-          read_head(asked);
-        }
-        return;
+    if (ways_.tensor_cores && static_cast<int>(rows.size()) >= kernels::tile_rows / 2) {
+      prefill(static_cast<int>(rows.size()), grids);
+      if (asked > 0) {
+        device_->template launch<typename Operations::Head>(grids.head, head_);
+        read_head(asked);
       }
+      return;
+    }
     if (ways_.whole) {
-      run_whole(static_cast<int>(rows.size()), 1, {});
+      run_whole(static_cast<int>(rows.size()), 1, {}, {});
       if (asked > 0) read_head(asked);
       return;
     }
@@ -303,7 +247,7 @@ class DeviceContext final : public OnDevice {
   }
 
   // One launch for all layers, and for as many tokens as are asked: the kernel's arrays of the rows' ends and ids.
-  void run_whole(int rows, int tokens, std::span<const int> stop_ids) {
+  void run_whole(int rows, int tokens, std::span<const int> stop_ids, std::span<const kernels::Drawing> drawings) {
     using Whole = kernels::WholeToken<m, CacheElement>;
     const std::size_t count = static_cast<std::size_t>(rows);
     if (whole_layers_.size() == 0) whole_layers_ = {device_, "layers", std::span<const typename Operations::Layer>(layers_)};
@@ -312,11 +256,14 @@ class DeviceContext final : public OnDevice {
     ended_ = {device_, "ended", std::span<const int>(std::vector<int>(count))};
     counters_ = {device_, "counters", std::span<const std::uint32_t>(std::vector<std::uint32_t>(kernels::Schedule::most + 1))};
     int* const at = step_.rows.data();
-    typename Whole::Params params{kernels::make_schedule(m, capacity_.processors),
+    drawings_ = {device_, "drawings", drawings};
+    drawn_ = {device_, "drawn", drawings.size()};
+    typename Whole::Params params{kernels::make_schedule(m, capacity_.processors, !drawings.empty()),
                                   embed_,
                                   whole_layers_.data(),
                                   spec_->layers,
                                   head_,
+                                  {head_.rows, head_.logits, head_.best, drawings_.data(), head_.drawable, drawn_.data()},
                                   tokens,
                                   stop_ids_.data(),
                                   static_cast<int>(stop_ids.size()),
@@ -329,17 +276,35 @@ class DeviceContext final : public OnDevice {
     device_->template launch<Whole>(capacity_.processors, params);
   }
 
-  // A prompt's layers: products on tensor cores.
+  // A prompt's layers: products and attention on tensor cores.
   void prefill(int rows, const Grids<m, CacheElement>& grids) {
     const int tiles = (rows + kernels::tile_rows - 1) / kernels::tile_rows,
               of_block = Grids<m, CacheElement>::warps * kernels::tile_outputs;
     const auto blocks = [&](int outputs) { return grid(capacity_, static_cast<std::int64_t>(ceil_divide(outputs, of_block)) * tiles, 1); };
+    // Branches that are normalised are added first, so that what the product reads are hidden states.
+    const auto settled = [&](auto params) {
+      if constexpr (m.norm_after) {
+        device_->template launch<typename Operations::AddBranch>(grid(capacity_, rows, Grids<m, CacheElement>::warps), {params.rows, params.stream});
+        params.stream.hidden = params.stream.updated;
+      }
+      return params;
+    };
     device_->template launch<typename Operations::Embed>(grids.embed, embed_);
     for (const typename Operations::Layer& layer : layers_) {
-      const auto gate_up = [&] { device_->template launch<typename Operations::PrefillGateUp>(blocks(m.mlp.width), layer.gate_up); };
-      device_->template launch<typename Operations::PrefillQkv>(blocks(Operations::ProjectQkv::width), layer.qkv);
+      const auto gate_up = [&] { device_->template launch<typename Operations::PrefillGateUp>(blocks(m.mlp.width), settled(layer.gate_up)); };
+      if constexpr (Operations::fused_qkv) {
+        device_->template launch<typename Operations::PrefillQkv>(blocks(Operations::ProjectQkv::width), settled(layer.qkv));
+      } else {
+        device_->template launch<typename Operations::PrefillProject>(blocks(Operations::ProjectQkv::width), settled(layer.project));
+        device_->template launch<typename Operations::NormRopeAppend>(grids.norm_rope, layer.norm_rope);
+      }
       if (m.branches == kernels::Branches::beside) gate_up();
-      device_->template launch<typename Operations::Attention>(grids.attention, layer.attention);
+      if constexpr (Operations::has_flash_attention) {
+        using Flash = typename Operations::FlashAttention;
+        device_->template launch<Flash>(grid(capacity_, ceil_divide(rows, Flash::token_rows) * Flash::parts, 1), layer.attention);
+      } else {
+        device_->template launch<typename Operations::Attention>(grids.attention, layer.attention);
+      }
       device_->template launch<typename Operations::PrefillOutput>(blocks(m.hidden), layer.output);
       if (m.branches == kernels::Branches::in_order) gate_up();
       device_->template launch<typename Operations::PrefillDown>(blocks(m.hidden), layer.down);
@@ -348,7 +313,7 @@ class DeviceContext final : public OnDevice {
 
   // The kernel of one stage, over the rows of the step.
   void launch_stage(kernels::Stage stage, int layer, const Grids<m, CacheElement>& grids) {
-    const typename Operations::Layer* const at = stages_of_layer(stage) ? &layers_[static_cast<std::size_t>(layer)] : nullptr;
+    const typename Operations::Layer* const at = &layers_[static_cast<std::size_t>(layer)];
     switch (stage) {
       case kernels::Stage::embed:
         return device_->template launch<typename Operations::Embed>(grids.embed, embed_);
@@ -371,12 +336,10 @@ class DeviceContext final : public OnDevice {
         return device_->template launch<typename Operations::Down>(grids.down, at->down);
       case kernels::Stage::head:
         return device_->template launch<typename Operations::Head>(grids.head, head_);
+      case kernels::Stage::draw:
       case kernels::Stage::advance:
-        return;  // a part of the kernel that runs whole tokens alone
+        return;  // parts of the kernel that runs whole tokens
     }
-  }
-  static constexpr bool stages_of_layer(kernels::Stage stage) {
-    return stage != kernels::Stage::embed && stage != kernels::Stage::head && stage != kernels::Stage::advance;
   }
 
   void make_parameters() {
@@ -471,7 +434,8 @@ class DeviceContext final : public OnDevice {
   std::vector<typename Operations::Layer> layers_;
   typename Operations::Head::Params head_{};
   DeviceArray<typename Operations::Layer, Device> whole_layers_;
-  DeviceArray<int, Device> stop_ids_, ids_, ended_;
+  DeviceArray<int, Device> stop_ids_, ids_, ended_, drawn_;
+  DeviceArray<kernels::Drawing, Device> drawings_;
   DeviceArray<std::uint32_t, Device> counters_;
   std::vector<float> logits_;
   std::vector<int> best_ids_;
