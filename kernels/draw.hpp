@@ -1,7 +1,6 @@
 // Step 6 on the device: the draw, argmax over the kept ids of z/T + G(seed, choice, step, id). Top-k keeps the k first in rank (larger logit first, among
 // equals the lowest id), top-p the fewest first in rank whose mass reaches p of what top-k kept, min-p those that are likely enough beside the best. Nothing is
-// sorted: where a cut falls is found four bits of the rank at a time, by adding up whole numbers (how many, or what mass, begin so), whose sums know no order; the
-// argmax needs none. Equal logits give the ids of the host's sampler (sample/filters.hpp has the same masses). A block takes a row.
+// sorted: where a cut falls is found by adding up whole numbers (rank_cut.hpp), whose sums know no order; the argmax needs none. Equal logits give the ids of the host's sampler (sample/filters.hpp has the same masses). A block takes a row.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +8,7 @@
 #include <diecast/kernels/context.hpp>
 #include <diecast/kernels/head.hpp>
 #include <diecast/kernels/philox.hpp>
+#include <diecast/kernels/rank_cut.hpp>
 #include <diecast/kernels/shapes.hpp>
 #include <diecast/kernels/token_rows.hpp>
 
@@ -42,7 +42,7 @@ struct Draw {
     int* ids;                   // [asked]; -2: there is none, or a logit is no number
   };
   struct Shared {
-    std::uint64_t digits[warps_of(threads)][17];
+    RankCutShared<threads> cut;
     double scores[warps_of(threads)];
     std::int32_t ids[warps_of(threads)];
   };
@@ -76,16 +76,16 @@ struct Draw {
     if (top_k > 0 && top_k < drawable) {
       const auto one = [](float) { return std::uint64_t{1}; };
       const auto enough = [&](std::uint64_t kept) { return kept >= static_cast<std::uint64_t>(top_k); };
-      last_kept = last_in_rank<true>(ctx, shared, drawable, 0, logit_of, one, enough);
+      last_kept = last_in_rank<true>(ctx, shared.cut, drawable, 0, logit_of, one, enough);
     }
     if (top_p < 1) {
       const auto mass_of = [&](float logit) { return mass(relative(logit)); };
       std::uint64_t total = 0;
       for (int id = ctx.thread(); id < drawable; id += threads)
         if (const float logit = logit_of(id); best_key(logit, id) >= last_kept) total += mass_of(logit);
-      const double wanted = top_p * static_cast<double>(sum_of_block(ctx, shared, total));
+      const double wanted = top_p * static_cast<double>(ctx.block_scan(total, shared.cut.scratch).all);
       const auto enough = [&](std::uint64_t kept) { return kept > 0 && !(static_cast<double>(kept) < wanted); };
-      last_kept = last_in_rank<false>(ctx, shared, drawable, last_kept, logit_of, mass_of, enough);
+      last_kept = last_in_rank<false>(ctx, shared.cut, drawable, last_kept, logit_of, mass_of, enough);
     }
     const std::uint64_t seed = ctx.load(&p.drawings[row].seed, 0);
     const std::uint32_t choice = ctx.load(&p.drawings[row].choice, 0), step = ctx.load(&p.drawings[row].step, 0) + steps_before;
@@ -126,66 +126,6 @@ struct Draw {
       score = other;
       id = other_id;
     }
-  }
-
-  // The key of the last id in rank that is kept: the first at which the weights of all ids up to it are `enough`, of ids with a key of `least_key` at least. Keys
-  // differ from one another, so there is one. From the highest four bits on: what all ids weigh whose keys begin as it does, for each next digit. A beginning that one
-  // id alone has is enough; so is one all of whose ids are wanted, where each counts.
-  template <bool each_counts, ExecutionContext C, class Logit, class Weight, class Enough>
-  DIECAST_DEVICE static std::uint64_t last_in_rank(C& ctx, Shared& shared, int drawable, std::uint64_t least_key, const Logit& logit_of,
-                                                   const Weight& weight_of, const Enough& enough) {
-    std::uint64_t begin = 0, kept = 0;
-    for (int shift = 60; shift >= 0; shift -= 4) {
-      std::uint64_t weights[16]{}, members = 0;
-      for (int id = ctx.thread(); id < drawable; id += threads) {
-        const float logit = logit_of(id);
-        const std::uint64_t key = best_key(logit, id);
-        if (key < least_key || (shift < 60 && key >> (shift + 4) != begin >> (shift + 4))) continue;
-        const auto digit = static_cast<int>(key >> shift & 15u);
-        const std::uint64_t weight = weight_of(logit);
-        ++members;
-        DIECAST_UNROLL
-        for (int d = 0; d < 16; ++d) weights[d] += digit == d ? weight : 0;
-      }
-      const auto put = [&](int place, std::uint64_t of_thread) {
-        const std::uint64_t of_warp = sum_of_warp(ctx, of_thread);
-        if (ctx.lane() == 0) ctx.store(shared.digits[ctx.warp()], place, of_warp);
-      };
-      DIECAST_UNROLL
-      for (int d = 0; d < 16; ++d) put(d, weights[d]);
-      put(16, members);
-      ctx.barrier();
-      const auto of_block = [&](int place) {
-        std::uint64_t sum = 0;
-        for (int warp = 0; warp < warps; ++warp) sum += ctx.load(shared.digits[warp], place);
-        return sum;
-      };
-      int digit = 15;
-      std::uint64_t here = of_block(15);
-      for (; digit > 0 && !enough(kept + here); here = of_block(--digit)) kept += here;
-      const bool alone = of_block(16) == 1;
-      ctx.barrier();  // everybody has read before the next digit's weights come
-      if (alone) break;
-      begin |= static_cast<std::uint64_t>(digit) << shift;
-      if (each_counts && !enough(kept + here - 1)) break;
-    }
-    return begin > least_key ? begin : least_key;
-  }
-
-  template <ExecutionContext C>
-  DIECAST_DEVICE static std::uint64_t sum_of_warp(C& ctx, std::uint64_t value) {
-    for (int with = warp_lanes / 2; with > 0; with /= 2) value += ctx.shuffle_xor(value, with);
-    return value;
-  }
-  template <ExecutionContext C>
-  DIECAST_DEVICE static std::uint64_t sum_of_block(C& ctx, Shared& shared, std::uint64_t value) {
-    value = sum_of_warp(ctx, value);
-    if (ctx.lane() == 0) ctx.store(shared.digits[ctx.warp()], 0, value);
-    ctx.barrier();
-    std::uint64_t sum = 0;
-    for (int warp = 0; warp < warps; ++warp) sum += ctx.load(shared.digits[warp], 0);
-    ctx.barrier();  // everybody has read before something else comes there
-    return sum;
   }
 };
 
