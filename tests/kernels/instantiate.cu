@@ -19,9 +19,11 @@ inline constexpr ModelShape odd{.hidden = 342, .heads = {7, 1, 80}, .rotary = {3
 void list_all(void (**out)());
 void list_all(void (**out)()) {
   using A = ModelOperations<smollm2, Half>;
-  list<A::Embed, A::QkvAppend, A::Attention, A::Output, A::GateUp, A::Down, A::Head, WholeToken<smollm2, Half>>(out);
+  list<A::Embed, A::QkvAppend, A::Attention, A::Output, A::GateUp, A::Down, A::Head, A::Draw, WholeToken<smollm2, Half>>(out);
+  list<A::PrefillQkv, A::FlashAttention, A::PrefillOutput, A::PrefillGateUp, A::PrefillDown>(out);
   using B = ModelOperations<odd, Bfloat16>;
-  list<B::Embed, B::ProjectQkv, B::NormRopeAppend, B::Attention, B::Output, B::GateUp, B::Down, B::Head, WholeToken<odd, Bfloat16>>(out);
+  list<B::Embed, B::ProjectQkv, B::NormRopeAppend, B::Attention, B::Output, B::GateUp, B::Down, B::Head, B::Draw, WholeToken<odd, Bfloat16>>(out);
+  list<B::AddBranch, B::PrefillProject, B::FlashAttention, B::PrefillOutput, B::PrefillGateUp, B::PrefillDown>(out);
 }
 
 }  // namespace diecast::kernels

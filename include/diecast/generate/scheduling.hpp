@@ -18,7 +18,7 @@ struct SchedulerOptions {
   int cache_tokens = 8192;        // positions that all sequences hold together: the memory
   std::optional<int> context{};   // tokens of one prompt and its answer together; absent: all that the model and the cache can hold
   int running = 32;               // sequences that run at once
-  int step_tokens = 256;          // rows of one step: every running answer's next token first, prompts with what is left
+  int step_tokens = 128;          // rows of one step: every running answer's next token first, prompts with what is left
   int waiting = 256;              // requests that wait; more are refused
   std::optional<std::int64_t> tokens_in_flight{};  // prompts and the most that may be answered, of all accepted requests; more are refused
   int draft = 0;                  // tokens drafted from each answer itself (draft.hpp), as far as a step stays small: changes no answer
