@@ -63,6 +63,7 @@ TEST_CASE("A client that does not read holds little memory, then loses its answe
   options.unsent_time = std::chrono::milliseconds(50);
   options.write_time = std::chrono::milliseconds(20000);
   options.scheduler.cache_tokens = 200000;
+  options.logprobs = 1 << 30;
   Hosted hosted(endless(), options, 200000);
   hosted.model->rule = [](std::span<const int>) { return scripted::one_hot(toy_vocab, id_of("a")); };
   Client lazy(hosted.port());

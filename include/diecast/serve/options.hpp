@@ -21,6 +21,7 @@ struct ServerOptions {
 
   int connections = 1100;                         // more get 503
   int choices = 128;                              // answers to one request: prompts times n
+  std::int64_t logprobs = 1 << 19;                // of one request: they are what makes an answer large
   std::size_t header_bytes = 16 << 10;            // 431
   std::size_t body_bytes = 4 << 20;               // 413
   std::size_t bodies_bytes = 64 << 20;            // of all requests that are being read: 503

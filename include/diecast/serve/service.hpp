@@ -119,14 +119,12 @@ class Service {
   }
 
  private:
-  // Log-probabilities are what makes an answer large.
   void check_size(const Asked& asked, const std::vector<ScheduledRequest>& requests) const {
     if (!asked.logprobs) return;
-    constexpr std::int64_t most = 1 << 19;
     const std::int64_t tokens = (std::min)(requests.front().request.max_tokens, scheduler_->context_tokens());
     const std::int64_t values = static_cast<std::int64_t>(requests.size()) * asked.choices * tokens * (1 + *asked.logprobs);
-    if (values > most)
-      throw HttpError(400, std::to_string(values) + " log-probabilities were asked for (answers, tokens of each, 1 + " + std::to_string(*asked.logprobs) + "), " + std::to_string(most) + " are the most", "logprobs");
+    if (values > options_.logprobs)
+      throw HttpError(400, std::to_string(values) + " log-probabilities were asked for (answers, tokens of each, 1 + " + std::to_string(*asked.logprobs) + "), " + std::to_string(options_.logprobs) + " are the most", "logprobs");
   }
 
   std::shared_ptr<const Engine> engine_;
