@@ -241,15 +241,15 @@ def main():
                 number = max((len(one["samples"]) for one in entry.values()), default=0)
                 for one in contestants if number % 2 == 0 else contestants[::-1]:
                     entry.setdefault(one.name, {"samples": []})["samples"].append(sample(one, work, number))
+                    entry[one.name].update(summary(entry[one.name]["samples"]))
+                if options.output:
+                    options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     finally:
         for one in contestants:
             one.stop()
     for name, work in result["serve"].items():
         for who, one in work.items():
-            one.update(summary(one["samples"]))
             print(f"{name:10} {who:14}", "  ".join(f"{key} {json.dumps(value)}" for key, value in one.items() if key != "samples"))
-    if options.output:
-        options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
