@@ -99,7 +99,7 @@ def serving_plot(result, source):
     figure, axes = pyplot.subplots(figsize=(7, 4.5))
     lines = {}
     for name, work in result["serve"].items():
-        if name.startswith("closed "):
+        if name.startswith("closed ") and "," not in name:
             for who, one in work.items():
                 speed = one["tokens_per_second"]
                 lines.setdefault(who, []).append((int(name.split()[1]), speed["median"], speed["median"] - speed["least"], speed["most"] - speed["median"]))

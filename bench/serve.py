@@ -30,6 +30,7 @@ sys.path.insert(0, str(root / "tests/cli"))
 from served import Served  # noqa: E402
 
 ANSWER = 64  # tokens
+WORDS = 24  # of the closed work's prompts, after a number of nine digits
 
 
 class Ours:
@@ -117,7 +118,7 @@ async def closed(port, clients, options, number):
     async def client():
         nonlocal tokens
         while time.perf_counter() < end:
-            first, count = await ask(port, prompts.fresh(24), ANSWER)
+            first, count = await ask(port, prompts.fresh(options.words), ANSWER)
             times.append(first)
             tokens += count
 
@@ -155,7 +156,7 @@ async def prefix(port, options, number):
 
 def works_of(options):
     for clients in map(int, options.clients.split(",") if options.clients else ()):
-        yield f"closed {clients}", lambda port, number, clients=clients: closed(port, clients, options, number)
+        yield f"closed {clients}" + (f", {options.words} words" if options.words != WORDS else ""), lambda port, number, clients=clients: closed(port, clients, options, number)
     for rate in map(float, options.rates.split(",") if options.rates else ()):
         yield f"open {rate:g}", lambda port, number, rate=rate: opened(port, rate, options, number)
     if options.repeat:
@@ -215,6 +216,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=20, help="of each sample")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--clients", default="1,4,16")
+    parser.add_argument("--words", type=int, default=WORDS, help="of the closed work's prompts; another number is a work of its own")
     parser.add_argument("--rates", default="0.5,1,2,4", help="of the open work, requests a second")
     parser.add_argument("--limit", type=float, default=0.5, help="goodput counts answers whose first token came within so many seconds")
     parser.add_argument("--repeat", type=int, default=5, help="pairs of the prefix work")
@@ -226,7 +228,7 @@ def main():
     if options.output and options.output.exists():
         result = json.loads(options.output.read_text(encoding="utf-8"))
     result["commands"].append({"seconds": options.seconds, "limit": options.limit, "threads": options.threads, "running": options.running, "peer": options.peer_options, "engine": options.engine_options,
-                               "clients": options.clients, "rates": options.rates, "rounds": options.rounds, "repeat": options.repeat})
+                               "clients": options.clients, "words": options.words, "rates": options.rates, "rounds": options.rounds, "repeat": options.repeat})
     if options.peer:
         said = subprocess.run([options.peer, "--version"], capture_output=True, text=True, check=False)
         result["peer"] = next((line.split(" (")[0] for line in (said.stdout + said.stderr).splitlines() if line.startswith("version")), "")
@@ -241,15 +243,15 @@ def main():
                 number = max((len(one["samples"]) for one in entry.values()), default=0)
                 for one in contestants if number % 2 == 0 else contestants[::-1]:
                     entry.setdefault(one.name, {"samples": []})["samples"].append(sample(one, work, number))
+                    entry[one.name].update(summary(entry[one.name]["samples"]))
+                if options.output:
+                    options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     finally:
         for one in contestants:
             one.stop()
     for name, work in result["serve"].items():
         for who, one in work.items():
-            one.update(summary(one["samples"]))
             print(f"{name:10} {who:14}", "  ".join(f"{key} {json.dumps(value)}" for key, value in one.items() if key != "samples"))
-    if options.output:
-        options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

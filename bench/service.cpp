@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -46,6 +47,13 @@ double ms_since(clock::time_point began) { return std::chrono::duration<double, 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values.empty() ? 0 : values[values.size() / 2];
+}
+
+// CPU time, of a thread.
+double cpu_ms(clockid_t of) {
+  timespec time{};
+  ::clock_gettime(of, &time);
+  return 1e3 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e6;
 }
 
 // Nobody has begun like this before: nothing comes from the prefix cache.
@@ -112,13 +120,10 @@ class Service {
     asked.tokens = tokens;
     return asked;
   }
-  // CPU time of the thread that serves, in ms.
   double cpu_ms() {
     clockid_t id{};
-    timespec time{};
     ::pthread_getcpuclockid(thread_.native_handle(), &id);
-    ::clock_gettime(id, &time);
-    return 1e3 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e6;
+    return ::cpu_ms(id);
   }
 
  private:
@@ -126,16 +131,18 @@ class Service {
   std::thread thread_;
 };
 
-// Tokens a second with so many clients, each of which asks `times` one after the other.
+// Tokens a second with so many clients, each of which asks `times` one after the other. Twice as many as may run: nobody's coming and going leaves a
+// place empty.
 template <class Way>
-double throughput(Way& way, int clients, int times, int tokens, int& number) {
+double throughput(Way& way, int clients, int times, int tokens, int number, std::atomic<double>& client_ms) {
   const auto began = clock::now();
   {
     std::vector<std::jthread> all;
     for (int i = 0; i < clients; ++i, number += times)
-      all.emplace_back([&way, times, tokens, first = number] {
+      all.emplace_back([&way, &client_ms, times, tokens, first = number] {
         serve::ask_for_short_slices();
         for (int k = 0; k < times; ++k) way.ask(first + k, tokens);
+        client_ms += cpu_ms(CLOCK_THREAD_CPUTIME_ID);
       });
   }
   return clients * times * tokens / (ms_since(began) / 1e3);
@@ -173,24 +180,24 @@ int main(int argc, char** argv) {
     }
     std::vector<double> library_rates, server_rates, ratios;
     double serving_ms = 0, wall_ms = 0;
+    std::atomic<double> client_ms = 0, ignored = 0;
     for (int i = 0; i < rounds; ++i) {
       const auto through_server = [&] {
         const double cpu = service.cpu_ms();
         const auto began = clock::now();
-        server_rates.push_back(throughput(service, 16, 2, 32, number));
+        server_rates.push_back(throughput(service, 2 * options.running, 2, 32, number, client_ms));
         wall_ms += ms_since(began), serving_ms += service.cpu_ms() - cpu;
       };
       if (i % 2 == 1) through_server();
-      int same = number;
-      library_rates.push_back(throughput(library, 16, 2, 32, same));
+      library_rates.push_back(throughput(library, 2 * options.running, 2, 32, number, ignored));
       if (i % 2 == 0) through_server();
-      number += 64;
+      number += 1000;
       ratios.push_back(server_rates.back() / library_rates.back());
     }
     std::cout << nlohmann::json{{"pairs", pairs}, {"rounds", rounds}, {"precision", precision_name(*precision)}, {"library_ttft_ms", median(alone)}, {"server_ttft_ms", median(served)},
                                 {"overhead_ttft_ms", median(more)}, {"library_tok_s", median(library_rates)}, {"server_tok_s", median(server_rates)},
                                 {"throughput_ratio", median(ratios)}, {"throughput_ratios", ratios}, {"ttft_differences_ms", more},
-                                {"serving_thread_share", serving_ms / wall_ms / threads}}.dump(1) << "\n";
+                                {"serving_thread_share", serving_ms / wall_ms / threads}, {"clients_share", client_ms / wall_ms / threads}}.dump(1) << "\n";
     return 0;
   } catch (const std::exception& error) {
     std::cerr << "bench_service: " << error.what() << "\n";

@@ -101,7 +101,7 @@ def serving(result):
 
     for name, work in works.items():
         kind, _, number = name.partition(" ")
-        label = f"{number} clients" if kind == "closed" else f"{number} requests/s"
+        label = f"clients {number}" if kind == "closed" else f"{number} requests/s"
         if kind == "prefix":
             for key in ("cold", "warm"):
                 add(f"1,000 tokens, {key}: TTFT, ms", work, *time(key, "p50"))
