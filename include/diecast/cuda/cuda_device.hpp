@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <iterator>
 #include <mutex>
 #include <span>
 #include <string>
@@ -60,9 +61,9 @@ class CudaDevice {
     const cudaError_t result = cudaMalloc(&data, bytes);
     if (result == cudaErrorMemoryAllocation) {
       cudaGetLastError();  // it is no longer to be reported by whoever asks next
-      std::size_t free = 0, total = 0;
-      cudaMemGetInfo(&free, &total);
-      throw Error(gpu() + " has no room for the " + std::to_string(bytes) + " bytes of '" + buffer + "': " + std::to_string(free) + " of " +
+      std::size_t left = 0, total = 0;
+      cudaMemGetInfo(&left, &total);
+      throw Error(gpu() + " has no room for the " + std::to_string(bytes) + " bytes of '" + buffer + "': " + std::to_string(left) + " of " +
                   std::to_string(total) + " are free");
     }
     check(result, "allocating " + std::to_string(bytes) + " bytes for '" + buffer + "'");
@@ -91,7 +92,7 @@ class CudaDevice {
       throw Error(what.text() + " wants more shared memory than a block of " + gpu() + " has, " + std::to_string(properties_.sharedMemPerBlockOptin) + " bytes");
     if constexpr (dynamic > 0)
       check(cudaFuncSetAttribute(kernels::entry<Op>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(dynamic)), what.text());
-    cudaLaunchAttribute attribute{};
+    [[maybe_unused]] cudaLaunchAttribute attribute{};
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(static_cast<unsigned>(Op::threads));
