@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plots of a result of bench/run.py: bench/plot.py RESULT.json writes PNG files beside it. Needs matplotlib: run.py's environment has it."""
+"""Plots of a result of bench/run.py or bench/serve.py: bench/plot.py RESULT.json writes PNG files beside it. Needs matplotlib: run.py's environment has it."""
 import json
 import re
 import sys
@@ -76,9 +76,47 @@ def phases_plot(result, source):
     save(figure, source, "phases")
 
 
+def serving_plot(result, source):
+    """Of bench/serve.py: the time to the first token and the answers in time, by the rate at which requests come."""
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.5))
+    lines = {}
+    for name, work in result["serve"].items():
+        if name.startswith("open "):
+            for who, one in work.items():
+                lines.setdefault(who, []).append((float(name.split()[1]), one))
+    for (who, points), color in zip(lines.items(), ("C0", "C1", "C2", "C3")):
+        points.sort(key=lambda point: point[0])
+        rates = [rate for rate, _ in points]
+        left.plot(rates, [1e3 * one["ttft"]["p99"] for _, one in points], color=color, marker="o", label=f"{who}, p99")
+        left.plot(rates, [1e3 * one["ttft"]["p50"] for _, one in points], color=color, marker=".", linestyle=":", label=f"{who}, p50")
+        right.plot(rates, [one["goodput"]["median"] for _, one in points], color=color, marker="o", label=who)
+    left.set(xlabel="requests a second", ylabel="time to the first token, ms", yscale="log")
+    right.set(xlabel="requests a second", ylabel=f"answers a second that began within {1e3 * result['commands'][-1]['limit']:.0f} ms", ylim=(0, None))
+    for axes in (left, right):
+        axes.legend()
+        axes.grid(alpha=0.3)
+    save(figure, source, "open")
+    figure, axes = pyplot.subplots(figsize=(7, 4.5))
+    lines = {}
+    for name, work in result["serve"].items():
+        if name.startswith("closed "):
+            for who, one in work.items():
+                speed = one["tokens_per_second"]
+                lines.setdefault(who, []).append((int(name.split()[1]), speed["median"], speed["median"] - speed["least"], speed["most"] - speed["median"]))
+    for who, points in lines.items():
+        x, y, less, more = zip(*sorted(points))
+        axes.errorbar(x, y, yerr=[less, more], marker="o", capsize=3, label=who)
+    axes.set(xlabel="clients", ylabel="tokens a second", ylim=(0, None))
+    axes.legend()
+    axes.grid(alpha=0.3)
+    save(figure, source, "closed")
+
+
 def main():
     source = Path(sys.argv[1])
     result = json.loads(source.read_text(encoding="utf-8"))
+    if "serve" in result:
+        return serving_plot(result, source)
     lines_plot(result, source, 0, r"decode at (\d+)", "tokens of context", "context")
     lines_plot(result, source, 1, r"batch (\d+)", "sequences together", "batch")
     bandwidth_plot(result, source)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of a result of bench/run.py (or of bench/accuracy.py, or bench_extents) as Markdown: bench/table.py RESULT.json."""
+"""The tables of a result of bench/run.py (or of bench/accuracy.py, bench/serve.py, or bench_extents) as Markdown: bench/table.py RESULT.json."""
 import json
 import sys
 from pathlib import Path
@@ -80,9 +80,45 @@ def extents(result):
             *(row(k["kernel"], f"{k['static_ns'] / 1000:.2f}", f"{k['run_time_ns'] / 1000:.2f}", f"{k['run_time_over_static']:.2f}") for k in result["kernels"])]
 
 
+def serving(result):
+    """Of bench/serve.py: a table of each work, and what the best of ours is in relation to the peer."""
+    works = result["serve"]
+    names = list(dict.fromkeys(name for work in works.values() for name in work))
+    ours, peers = [n for n in names if n.startswith("diecast")], [n for n in names if not n.startswith("diecast")]
+    lines = [f"{result['date']}, {result['cpu']}, {result['cpus']} cores, {result['model']}" + (f"; llama-server {result['peer']}" if "peer" in result else ""), "",
+             row("work", *names, *(f"{o[8:]} / {p}" for o in ours for p in peers)), row("---", *["---:"] * (len(names) + len(ours) * len(peers)))]
+
+    def add(label, work, value, text):
+        values = {n: value(work[n]) for n in names if n in work}
+        lines.append(row(label, *(text(work[n]) if n in work else "" for n in names),
+                         *(f"{values[o] / values[p]:.2f}" if o in values and values.get(p) else "" for o in ours for p in peers)))
+
+    def rate(key):
+        return (lambda one: one[key]["median"]), (lambda one: f"{one[key]['median']:.3g} ({one[key]['least']:.3g}–{one[key]['most']:.3g})")
+
+    def time(key, part):
+        return (lambda one: one[key][part]), (lambda one: f"{1e3 * one[key][part]:.0f}")
+
+    for name, work in works.items():
+        kind, _, number = name.partition(" ")
+        label = f"{number} clients" if kind == "closed" else f"{number} requests/s"
+        if kind == "prefix":
+            for key in ("cold", "warm"):
+                add(f"1,000 tokens, {key}: TTFT, ms", work, *time(key, "p50"))
+            ratios = {n: work[n]["cold"]["p50"] / work[n]["warm"]["p50"] for n in work}
+            lines.append(row("cold / warm", *(f"{ratios[n]:.1f}" if n in ratios else "" for n in names), *[""] * (len(ours) * len(peers))))
+            continue
+        add(f"{label}: tok/s", work, *rate("tokens_per_second"))
+        add(f"{label}: TTFT p50, ms", work, *time("ttft", "p50"))
+        add(f"{label}: TTFT p99, ms", work, *time("ttft", "p99"))
+        if kind == "open":
+            add(f"{label}: in time/s", work, *rate("goodput"))
+    return lines
+
+
 def main():
     result = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    print("\n".join(extents(result) if "kernels" in result else accuracies(result) if "engines" in result else speeds(result)))
+    print("\n".join(serving(result) if "serve" in result else extents(result) if "kernels" in result else accuracies(result) if "engines" in result else speeds(result)))
 
 
 if __name__ == "__main__":

@@ -52,9 +52,13 @@ Opened open_checked(const Compiled& compiled, const CommonOptions& options) {
   return opened;
 }
 
-void need_weights(Opened& opened) {
-  if (opened.packed && opened.model.weights.layers.empty()) opened.model.weights = cpu::unpack_weights(*opened.packed);
+void need_whole_model(Opened& opened) {
+  if (!opened.packed || !opened.model.weights.layers.empty()) return;
+  opened.model.weights = cpu::unpack_weights(*opened.packed);
+  opened.model.tokenizer = cpu::unpack_tokenizer(opened.model);
 }
+
+void prepare_tokenizer(Opened& opened) { opened.model.tokenizer = prepared(opened.model.tokenizer); }
 
 int context_tokens(const CommonOptions& options, const Spec& spec) {
   const int tokens = options.context.value_or(std::min(spec.context, 8192));
@@ -139,7 +143,7 @@ std::shared_ptr<const Backend> make_backend(const CommonOptions& options, Opened
     return opened.packed ? options.cpu.run(opened.packed, chosen)
                          : options.cpu.run(std::make_shared<const cpu::PackedModel>(cpu::pack(spec, opened.model.weights, chosen.threads)), chosen);
   }
-  need_weights(opened);
+  need_whole_model(opened);
   if (options.backend == "reference-double") return std::make_shared<Reference<double>>(spec, opened.model.weights, thread_count(options));
   return std::make_shared<Reference<float>>(spec, opened.model.weights, thread_count(options));
 }

@@ -29,8 +29,10 @@ struct Opened {
 // weights' digest is left to `verify`: it reads every byte.
 Opened open_checked(const Compiled&, const CommonOptions&);
 
-// The weights as the model file had them.
-void need_weights(Opened&);
+// Weights and tokenizer as the model file had them.
+void need_whole_model(Opened&);
+// What the tokenizer computes from its tables, in their place: for an engine file, which starts faster then.
+void prepare_tokenizer(Opened&);
 
 // Tokens of a context, where the user says nothing: the model's, at most 8192.
 int context_tokens(const CommonOptions&, const Spec&);

@@ -180,8 +180,10 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
   serve_command->add_option("--host", serve_options.host, "address to listen on; 0.0.0.0: every network of this machine")->capture_default_str();
   serve_command->add_option("--api-key", serve_options.api_key, "ask every client for this key")->envname("DIECAST_API_KEY");
   whole<int>(serve_command->add_option("--cache-tokens", serve_options.cache_tokens, "tokens that all requests and the prefix cache hold together; default: four contexts"));
+  whole<int>(serve_command->add_option("--step-tokens", serve_options.step_tokens, "tokens of one pass: every running answer's next one first, prompts with the rest")->capture_default_str());
   whole<int>(serve_command->add_option("--running", serve_options.running, "answers that are computed at once")->capture_default_str());
   whole<int>(serve_command->add_option("--waiting", serve_options.waiting, "answers that may wait; more are refused (429)")->capture_default_str());
+  whole<int>(serve_command->add_option("--draft", serve_options.draft, "while few are answered, draft up to N tokens from each text itself: the same answers")->capture_default_str());
   whole<int>(serve_command->add_option("--connections", serve_options.connections, "open connections; more are refused (503)")->capture_default_str());
   whole<int>(serve_command->add_option("--answer-seconds", serve_options.answer_seconds, "the longest that one answer may take; 0: no limit")->capture_default_str());
   whole<int>(serve_command->add_option("--stop-seconds", serve_options.stop_seconds, "after SIGTERM: what running answers may still take")->capture_default_str());

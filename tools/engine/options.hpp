@@ -62,7 +62,9 @@ struct ServeOptions {
   std::string api_key;
   std::optional<int> cache_tokens;  // absent: four contexts
   int running = 32;
+  int step_tokens = 128;
   int waiting = 256;
+  int draft = 0;
   int connections = 1100;
   int answer_seconds = 0;
   int stop_seconds = 30;

@@ -208,7 +208,7 @@ std::vector<Line> check_operations(const Model& model, const cpu::PackedModel& p
 int verify(const Compiled& compiled, const CommonOptions& common) {
   std::optional<Waiting> waiting("verifying");
   Opened opened = open_checked(compiled, common);
-  need_weights(opened);
+  need_whole_model(opened);
   const Model& model = opened.model;
   const Identity identity = identity_of(model);
   check_identity(compiled, model, identity);

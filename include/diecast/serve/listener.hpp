@@ -16,6 +16,7 @@
 #include <diecast/serve/connection.hpp>
 #include <diecast/serve/host.hpp>
 #include <diecast/serve/server.hpp>
+#include <diecast/serve/short_slices.hpp>
 
 namespace diecast::serve {
 
@@ -48,6 +49,7 @@ class Listener final : public Serving {
 
   bool run(bool stop_on_signals) override {
     std::jthread steps([this](const std::stop_token& stop) { step(stop); });
+    ask_for_short_slices();
     if (stop_on_signals) {
       signals_.add(SIGTERM);
       signals_.add(SIGINT);
