@@ -229,7 +229,7 @@ def main():
                                "clients": options.clients, "rates": options.rates, "rounds": options.rounds, "repeat": options.repeat})
     if options.peer:
         said = subprocess.run([options.peer, "--version"], capture_output=True, text=True, check=False)
-        result["peer"] = next((line for line in (said.stdout + said.stderr).splitlines() if line.startswith("version")), "")
+        result["peer"] = next((line.split(" (")[0] for line in (said.stdout + said.stderr).splitlines() if line.startswith("version")), "")
     contestants = [Ours(precision, options) for precision in options.precisions.split(",")] + ([Peer(options)] if options.peer else [])
     for one in contestants:
         one.start()

@@ -85,7 +85,7 @@ def serving(result):
     works = result["serve"]
     names = list(dict.fromkeys(name for work in works.values() for name in work))
     ours, peers = [n for n in names if n.startswith("diecast")], [n for n in names if not n.startswith("diecast")]
-    lines = [f"{result['date']}, {result['cpu']}, {result['cpus']} cores, {result['model']}" + (f"; llama-server {result['peer']}" if "peer" in result else ""), "",
+    lines = [f"{result['date']}, {result['cpu']}, {result['cpus']} cores, {result['model']}" + (f"; llama-server, {result['peer']}" if "peer" in result else ""), "",
              row("work", *names, *(f"{o[8:]} / {p}" for o in ours for p in peers)), row("---", *["---:"] * (len(names) + len(ours) * len(peers)))]
 
     def add(label, work, value, text):

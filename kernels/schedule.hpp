@@ -11,27 +11,10 @@
 #include <cstdint>
 
 #include <diecast/kernels/model_shape.hpp>
+#include <diecast/kernels/stage.hpp>
 
 namespace diecast::kernels {
 
-enum class Stage { embed, qkv, project, norm_rope, attention, output, gate_up, down, head, draw, advance };
-
-// What stages read and write. A layer's weights are written by nobody.
-enum Place : unsigned {
-  token_rows = 1,
-  hidden = 2,
-  other_hidden = 4,
-  branch = 8,
-  queries = 16,
-  projected = 32,
-  attended = 64,
-  inner = 128,
-  kv_cache = 256,
-  partials = 512,
-  logits = 1024,
-  best_ids = 2048,
-  drawn_ids = 4096
-};
 struct Use {
   unsigned reads, writes;
   constexpr bool conflicts(const Use& later) const { return (writes & (later.reads | later.writes)) != 0 || (reads & later.writes) != 0; }

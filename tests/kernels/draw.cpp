@@ -37,7 +37,7 @@ int wrong_draws(const std::vector<std::vector<float>>& logits, diecast::Sampling
   }
   const Constants<float> logits_there(all);
   const Constants<std::uint64_t> best_there(best);
-  const diecast::simt::Buffer<Drawing> drawings_there(memory(), "drawings", drawings, true);
+  const Constants<Drawing> drawings_there(drawings);
   const Step step(asked, asked, asked, asked);
   Values<int> ids(rows);
   const typename Op::Params params{step.rows(), logits_there.data(), best_there.data(), drawings_there.data(), drawable, ids.data()};
@@ -139,8 +139,7 @@ TEST_CASE("the draw: of one id that is left, and of none") {
   const std::vector<float> none(65, -infinity);
   const Constants<float> logits(none);
   const Constants<std::uint64_t> best({best_key(-infinity, 0)});
-  const diecast::simt::Buffer<Drawing> drawings(
-      memory(), "drawings", std::vector<Drawing>{{1, 0, 0, 1.0, 1.0, 1.0, -std::numeric_limits<double>::infinity(), 0, 0}}, true);
+  const Constants<Drawing> drawings({{1, 0, 0, 1.0, 1.0, 1.0, -std::numeric_limits<double>::infinity(), 0, 0}});
   const Step step = Step::of(1);
   Values<int> ids(1);
   launch<Draw<Vocabulary{65}, Team{64, 1}>>(1, {step.rows(), logits.data(), best.data(), drawings.data(), 65, ids.data()});

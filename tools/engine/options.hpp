@@ -15,12 +15,14 @@ namespace diecast::shell {
 struct CommonOptions {
   std::string model;                 // a file or folder
   cpu::Path cpu{};                   // compiled in
+  cuda::Doors devices{};             // compiled in, or null
   std::string backend = "cpu";
   int threads = 0;                   // 0: as many as the machine has
   std::optional<int> context;
   std::string cache_type;            // empty: the backend's own
   std::string precision = "exact";
   std::string head = "screened";
+  std::string kernels = "whole";
   bool json = false;
 };
 

@@ -63,7 +63,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     } catch (const HttpError& refused) {
       error = refused;
     }
-    const bool whole = parser.is_done();
+    const bool whole = parser.is_done() && !error;  // else what follows is no request
     exchange_.arrival = Exchange::clock::now();
     exchange_.id = host_.new_id();
     if (parser.is_header_done()) exchange_.describe(parser.get());

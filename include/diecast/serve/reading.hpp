@@ -39,6 +39,7 @@ class RequestReader {
         body_.hold(parser.get().body().size());
         if (!header_done && parser.is_header_done()) {
           header_done = true;
+          check_coding(parser.get());
           deadline = clock::now() + options().body_time;
           if (!parser.is_done() && boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
             std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -67,6 +68,11 @@ class RequestReader {
  private:
   const ServerOptions& options() const { return host_.options(); }
 
+  // Beast takes a body in another coding for none; it would be read as the next request.
+  static void check_coding(const HttpRequest& request) {
+    const auto coding = request[http::field::transfer_encoding];
+    if (!coding.empty() && !boost::beast::iequals(coding, "chunked")) throw HttpError(400, "a body comes whole or in chunks, not in another transfer coding");
+  }
   HttpError refusal(const error_code& error) const {
     if (error == http::error::body_limit) return {413, "the request's body is longer than " + std::to_string(options().body_bytes) + " bytes"};
     if (error == http::error::header_limit) return {431, "the request's header is longer than " + std::to_string(options().header_bytes) + " bytes"};
