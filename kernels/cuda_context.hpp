@@ -201,8 +201,9 @@ inline constexpr std::size_t static_shared_bytes = 48 * 1024;
 template <class Op>
 inline constexpr std::size_t dynamic_shared_bytes = sizeof(typename Op::Shared) > static_shared_bytes ? sizeof(typename Op::Shared) : 0;
 
+// One block an SM is what plans ask for (include/diecast/cuda/plan.hpp), so that a block may have all registers: left to choose, the compiler would spill instead.
 template <class Op>
-__global__ void __launch_bounds__(Op::threads) entry(const __grid_constant__ typename Op::Params params) {
+__global__ void __launch_bounds__(Op::threads, 1) entry(const __grid_constant__ typename Op::Params params) {
   CudaContext ctx;
   if constexpr (dynamic_shared_bytes<Op> == 0) {
     __shared__ typename Op::Shared shared;
