@@ -12,36 +12,73 @@ set(DIECAST_MACHINE -march=native CACHE STRING "compiler options that choose the
 
 add_library(diecast_shell STATIC EXCLUDE_FROM_ALL
   tools/engine/main.cpp tools/engine/load.cpp tools/engine/run.cpp tools/engine/chat.cpp tools/engine/tokens.cpp tools/engine/logits.cpp
-  tools/engine/info.cpp tools/engine/pack.cpp tools/engine/verify.cpp tools/engine/bench.cpp tools/engine/serve.cpp)
+  tools/engine/info.cpp tools/engine/pack.cpp tools/engine/verify.cpp tools/engine/verify_device.cpp tools/engine/bench.cpp tools/engine/serve.cpp)
 target_link_libraries(diecast_shell PUBLIC diecast::hf diecast::reference diecast::identity diecast::sentencepiece diecast::compiled_serve CLI11::CLI11 fmt::fmt PRIVATE diecast_warnings)
 target_include_directories(diecast_shell PUBLIC tools/engine)
 
-# diecast_engine(IDENTIFIER NAME [HEADER]): the target engine_<identifier> makes engines/NAME; without a config's header it takes any model.
+# diecast_engine(IDENTIFIER NAME [HEADER]): the target engine_<identifier> makes engines/NAME; without a config's header it takes any model. With one, the
+# targets emulated_<identifier> and cuda_<identifier> make engines/NAME-emulated and engines/NAME-cuda, which have the backend of that name, too: where
+# Boost.Context is here, and with -DDIECAST_CUDA=ON.
 function(diecast_engine identifier name)
   # The kernels have a unit of their own, compiled for this machine, in a library that comes last to the linker: of the functions that it shares
   # with the rest of the program the linker keeps the first, so that the rest runs on any CPU and can say what is wrong.
   set(kernels ${CMAKE_BINARY_DIR}/engines/${identifier}_kernels.cpp)
-  set(unit ${CMAKE_BINARY_DIR}/engines/${identifier}.cpp)
-  set(begin "#include <diecast/cpu/path.hpp>\n\ndiecast::cpu::Path kernels();\n\nint main(int argc, char** argv) { return diecast::shell::main(")
   if(ARGN)
     set(config configs::${identifier})
-    file(GENERATE OUTPUT ${unit} CONTENT "#include <shell.hpp>\n#include <${ARGN}>\n${begin}diecast::compiled<${config}>(), kernels(), argc, argv); }\n")
-    file(GENERATE OUTPUT ${kernels} CONTENT "#include <diecast/cpu/make.hpp>\n#include <${ARGN}>\n
-diecast::cpu::Path kernels();\ndiecast::cpu::Path kernels() { return diecast::cpu::path_of<${config}>(); }\n")
+    set(include "#include <${ARGN}>\n")
+    set(compiled "diecast::compiled<${config}>()")
+    set(path "path_of<${config}>()")
   else()
-    file(GENERATE OUTPUT ${unit} CONTENT "#include <shell.hpp>\n${begin}{\"any model\", {}, {}}, kernels(), argc, argv); }\n")
-    file(GENERATE OUTPUT ${kernels} CONTENT "#include <diecast/cpu/make.hpp>\n
-diecast::cpu::Path kernels();\ndiecast::cpu::Path kernels() { return diecast::cpu::path_of_any(); }\n")
+    set(compiled "{\"any model\", {}, {}}")
+    set(path "path_of_any()")
   endif()
+  file(GENERATE OUTPUT ${kernels} CONTENT "#include <diecast/cpu/make.hpp>\n${include}
+diecast::cpu::Path kernels();\ndiecast::cpu::Path kernels() { return diecast::cpu::${path}; }\n")
   add_library(kernels_${identifier} STATIC EXCLUDE_FROM_ALL ${kernels})
   target_link_libraries(kernels_${identifier} PRIVATE diecast::cpu diecast_warnings)
   target_include_directories(kernels_${identifier} PRIVATE ${CMAKE_BINARY_DIR})
   target_compile_options(kernels_${identifier} PRIVATE ${DIECAST_MACHINE})
-  add_executable(engine_${identifier} EXCLUDE_FROM_ALL ${unit})
-  target_link_libraries(engine_${identifier} PRIVATE diecast_shell kernels_${identifier} diecast_warnings)
-  target_include_directories(engine_${identifier} PRIVATE ${CMAKE_BINARY_DIR})
-  set_target_properties(engine_${identifier} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/engines OUTPUT_NAME ${name})
+
+  function(program target program declared devices)
+    file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/engines/${target}.cpp CONTENT "#include <shell.hpp>\n${include}#include <diecast/cpu/path.hpp>\n
+diecast::cpu::Path kernels();\n${declared}
+int main(int argc, char** argv) { return diecast::shell::main(${compiled}, kernels(), argc, argv${devices}); }\n")
+    add_executable(${target} EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/engines/${target}.cpp)
+    target_link_libraries(${target} PRIVATE diecast_shell ${ARGN} kernels_${identifier} diecast_warnings)
+    target_include_directories(${target} PRIVATE ${CMAKE_BINARY_DIR})
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/engines OUTPUT_NAME ${program})
+  endfunction()
+
+  program(engine_${identifier} ${name} "" "")
+  foreach(backend ${devices})
+    if(ARGN)
+      set(suffix cpp)
+      set(library diecast::simt diecast_warnings)
+      if(backend STREQUAL cuda)
+        set(suffix cu)
+        set(library diecast::kernels diecast_cuda_warnings)
+      endif()
+      set(unit ${CMAKE_BINARY_DIR}/engines/${identifier}_${backend}.${suffix})
+      set(declared "std::shared_ptr<const diecast::cuda::DeviceBackend> open_device(const diecast::Weights&, const diecast::cuda::Ways&);\n")
+      file(GENERATE OUTPUT ${unit} CONTENT "#include <diecast/cuda/${backend}_backend.hpp>\n${include}\n${declared}
+std::shared_ptr<const diecast::cuda::DeviceBackend> open_device(const diecast::Weights& weights, const diecast::cuda::Ways& ways) {
+  return diecast::cuda::open_${backend}<${config}>(weights, ways);\n}\n")
+      add_library(device_${backend}_${identifier} STATIC EXCLUDE_FROM_ALL ${unit})
+      target_link_libraries(device_${backend}_${identifier} PRIVATE ${library})
+      target_include_directories(device_${backend}_${identifier} PRIVATE ${CMAKE_BINARY_DIR})
+      program(${backend}_${identifier} ${name}-${backend} "${declared}" ", {.${backend} = open_device}" device_${backend}_${identifier})
+    endif()
+  endforeach()
 endfunction()
+
+# Devices whose backends can be built here. They cost nothing until somebody asks for such an engine.
+set(devices "")
+if(TARGET diecast::simt)
+  list(APPEND devices emulated)
+endif()
+if(DIECAST_CUDA)
+  list(APPEND devices cuda)
+endif()
 
 diecast_engine(any any)
 # A new model is one file in configs/, or one that ./cast wrote into the build folder's own configs/: the file's name is the struct's, and its

@@ -67,6 +67,19 @@ concept HasCopies = requires(C ctx, const float* from, float* to, std::int64_t i
   ctx.wait_copies(pending<0>);
 };
 
+// Bulk copies from global into shared memory (cp.async.bulk): one thread asks for many bytes, whole pieces of 16 at addresses that are multiples of 16. They
+// arrive at a barrier of their own in shared memory (mbarrier), which counts phases: a phase is over when as many copies as the barrier was made for have landed.
+// A copy of the next phase may be started when somebody has waited for the last one.
+struct CopyBarrier {
+  std::uint64_t word;
+};
+template <class C>
+concept HasBulkCopies = requires(C ctx, const float* from, float* to, std::int64_t index, int count, CopyBarrier* barrier, std::uint32_t phase) {
+  ctx.init_bulk(barrier, index, count);  // by one thread: `count` copies a phase; others may use it after a barrier of the block
+  ctx.copy_bulk(to, index, from, index, count, barrier, index);  // by one thread: `count` values
+  ctx.wait_bulk(barrier, index, phase);  // by all who read what has landed; phases count from 0: the present one, or the one before
+};
+
 template <class C>
 concept HasBarriers = requires(C ctx, std::uint32_t lanes, int id, int threads) {
   ctx.barrier();                      // all threads of the block; what was stored before is seen after
@@ -124,6 +137,21 @@ concept HasMatrices = requires(C ctx, const Half* row, std::int64_t index, Fragm
   { ctx.multiply_add(ia, ib, ic) } -> std::same_as<FragmentC<std::int32_t>>;   // m16n8k32, exact modulo 2^32
 };
 
+// Over a block, of whole numbers, so that no order matters: CUB on a device. All threads of the block take part, at the same place. The scratch lies in shared
+// memory, and is free again on return.
+template <int threads>
+struct BlockScratch {
+  alignas(16) std::uint64_t words[2 * (threads / warp_lanes) + 4];
+};
+struct BlockScan {
+  std::uint64_t before;  // the sum of what the threads below gave
+  std::uint64_t all;
+};
+template <class C>
+concept HasBlocks = requires(C ctx, std::uint64_t x, BlockScratch<64>& scratch) {
+  { ctx.block_scan(x, scratch) } -> std::same_as<BlockScan>;
+};
+
 template <class C>
 concept HasArithmetic = requires(C ctx, float x, std::int32_t i, std::uint32_t u, Half h, Bfloat16 b) {
   { ctx.fma(x, x, x) } -> std::same_as<float>;        // one rounding
@@ -146,6 +174,7 @@ concept HasArithmetic = requires(C ctx, float x, std::int32_t i, std::uint32_t u
 
 template <class C>
 concept ExecutionContext =
-    HasPlace<C> && HasMemory<C> && HasCopies<C> && HasBarriers<C> && HasAtomics<C> && HasWarps<C> && HasMatrices<C> && HasArithmetic<C>;
+    HasPlace<C> && HasMemory<C> && HasCopies<C> && HasBulkCopies<C> && HasBarriers<C> && HasAtomics<C> && HasWarps<C> && HasBlocks<C> &&
+    HasMatrices<C> && HasArithmetic<C>;
 
 }  // namespace diecast::kernels

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <cub/block/block_scan.cuh>
+
 #include <diecast/kernels/context.hpp>
 #include <diecast/kernels/cuda_ptx.hpp>
 
@@ -60,6 +62,16 @@ class CudaContext {
   template <int groups>
   __device__ void wait_copies(Pending<groups>) const {
     ptx::wait_copies<groups>();
+  }
+
+  __device__ void init_bulk(CopyBarrier* barrier, std::int64_t index, int copies) const { ptx::init_bulk(&barrier[index].word, copies); }
+  template <class T>
+  __device__ void copy_bulk(T* to, std::int64_t index, const T* from, std::int64_t from_index, int count, CopyBarrier* barrier,
+                            std::int64_t barrier_index) const {
+    ptx::copy_bulk(to + index, from + from_index, count * static_cast<int>(sizeof(T)), &barrier[barrier_index].word);
+  }
+  __device__ void wait_bulk(CopyBarrier* barrier, std::int64_t index, std::uint32_t phase) const {
+    ptx::wait_bulk(&barrier[index].word, phase & 1u);
   }
 
   __device__ void barrier() const { __syncthreads(); }
@@ -117,6 +129,16 @@ class CudaContext {
     return value;
   }
   __device__ int warp_sum(int value) const { return __reduce_add_sync(all_lanes, value); }
+
+  template <int block_threads>
+  __device__ BlockScan block_scan(std::uint64_t value, BlockScratch<block_threads>& scratch) const {
+    using Scan = cub::BlockScan<unsigned long long, block_threads, cub::BLOCK_SCAN_WARP_SCANS>;
+    static_assert(sizeof(typename Scan::TempStorage) <= sizeof(scratch.words), "the scratch of a block has room for what CUB wants");
+    unsigned long long before, all;
+    Scan(*reinterpret_cast<typename Scan::TempStorage*>(scratch.words)).ExclusiveSum(static_cast<unsigned long long>(value), before, all);
+    __syncthreads();
+    return {before, all};
+  }
 
   __device__ FourMatrices load_matrices(const Half* row, std::int64_t index) const { return ptx::load_matrices(row + index); }
   __device__ FourMatrices load_matrices(const Bfloat16* row, std::int64_t index) const { return ptx::load_matrices(row + index); }
@@ -179,8 +201,9 @@ inline constexpr std::size_t static_shared_bytes = 48 * 1024;
 template <class Op>
 inline constexpr std::size_t dynamic_shared_bytes = sizeof(typename Op::Shared) > static_shared_bytes ? sizeof(typename Op::Shared) : 0;
 
+// One block an SM is what plans ask for (include/diecast/cuda/plan.hpp), so that a block may have all registers: left to choose, the compiler would spill instead.
 template <class Op>
-__global__ void __launch_bounds__(Op::threads) entry(const __grid_constant__ typename Op::Params params) {
+__global__ void __launch_bounds__(Op::threads, 1) entry(const __grid_constant__ typename Op::Params params) {
   CudaContext ctx;
   if constexpr (dynamic_shared_bytes<Op> == 0) {
     __shared__ typename Op::Shared shared;

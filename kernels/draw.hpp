@@ -1,6 +1,6 @@
-// Step 6 on the device: the draw, argmax over the kept ids of z/T + G(seed, choice, step, id), where top-k keeps the k first in rank (larger logit first, among equals the
-// lowest id). Nothing is sorted and nothing is summed: the k-th rank is found four bits at a time, by counting, and the argmax needs no order. Equal
-// logits give the ids of the host's sampler. A block takes a row.
+// Step 6 on the device: the draw, argmax over the kept ids of z/T + G(seed, choice, step, id). Top-k keeps the k first in rank (larger logit first, among
+// equals the lowest id), top-p the fewest first in rank whose mass reaches p of what top-k kept, min-p those that are likely enough beside the best. Nothing is
+// sorted: where a cut falls is found by adding up whole numbers (rank_cut.hpp), whose sums know no order; the argmax needs none. Equal logits give the ids of the host's sampler (sample/filters.hpp has the same masses). A block takes a row.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <diecast/kernels/context.hpp>
 #include <diecast/kernels/head.hpp>
 #include <diecast/kernels/philox.hpp>
+#include <diecast/kernels/rank_cut.hpp>
 #include <diecast/kernels/shapes.hpp>
 #include <diecast/kernels/token_rows.hpp>
 
@@ -19,8 +20,11 @@ struct Drawing {  // of one row
   std::uint64_t seed;
   std::uint32_t choice;
   std::uint32_t step;
-  double temperature;  // above 0
-  std::int32_t top_k;  // 0: all are kept
+  double temperature;         // 0: the best id
+  double filter_temperature;  // of the masses that top-p and min-p look at
+  double top_p;               // 1: all are kept
+  double least;               // ln of min-p; minus infinity: all are kept
+  std::int32_t top_k;         // 0: all are kept
   std::int32_t unused;
 };
 
@@ -38,15 +42,15 @@ struct Draw {
     int* ids;                   // [asked]; -2: there is none, or a logit is no number
   };
   struct Shared {
-    std::int32_t counts[warps_of(threads)][16];
+    RankCutShared<threads> cut;
     double scores[warps_of(threads)];
     std::int32_t ids[warps_of(threads)];
   };
 
   template <ExecutionContext C>
-  DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
+  DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared, std::uint32_t steps_before = 0) {
     const int asked = asked_count(ctx, p.rows);
-    for (int row = ctx.block(); row < asked; row += ctx.blocks()) one_row(ctx, p, shared, row);
+    for (int row = ctx.block(); row < asked; row += ctx.blocks()) one_row(ctx, p, shared, row, steps_before);
   }
 
  private:
@@ -54,20 +58,37 @@ struct Draw {
   static constexpr int ids_at_once = 4;  // that share a block of Philox
 
   template <ExecutionContext C>
-  DIECAST_DEVICE static void one_row(C& ctx, const Params& p, Shared& shared, int row) {
+  DIECAST_DEVICE static void one_row(C& ctx, const Params& p, Shared& shared, int row, std::uint32_t steps_before) {
     const std::uint64_t best = ctx.load(p.best, row);
     const std::int64_t logits = static_cast<std::int64_t>(row) * vocab.value;
-    if (!best_is_drawable(best)) {
-      if (ctx.thread() == 0) ctx.store(p.ids, row, -2);
+    const double temperature = ctx.load(&p.drawings[row].temperature, 0);
+    if (!best_is_drawable(best) || temperature == 0) {
+      if (ctx.thread() == 0) ctx.store(p.ids, row, best_or_none(best));
       return;
     }
     const int top_k = ctx.load(&p.drawings[row].top_k, 0);
+    const double filter_temperature = ctx.load(&p.drawings[row].filter_temperature, 0), top_p = ctx.load(&p.drawings[row].top_p, 0),
+                 least = ctx.load(&p.drawings[row].least, 0), max = static_cast<double>(ctx.load(p.logits, logits + best_id(best)));
     const int drawable = p.drawable < vocab.value ? p.drawable : vocab.value;
-    const std::uint64_t last_kept = top_k > 0 && top_k < drawable ? key_of_rank(ctx, p, shared, logits, drawable, top_k) : 0;
+    const auto logit_of = [&](int id) { return ctx.load(p.logits, logits + id); };
+    const auto relative = [&](float logit) { return (static_cast<double>(logit) - max) / filter_temperature; };
+    std::uint64_t last_kept = 0;
+    if (top_k > 0 && top_k < drawable) {
+      const auto one = [](float) { return std::uint64_t{1}; };
+      const auto enough = [&](std::uint64_t kept) { return kept >= static_cast<std::uint64_t>(top_k); };
+      last_kept = last_in_rank<true>(ctx, shared.cut, drawable, 0, logit_of, one, enough);
+    }
+    if (top_p < 1) {
+      const auto mass_of = [&](float logit) { return mass(relative(logit)); };
+      std::uint64_t total = 0;
+      for (int id = ctx.thread(); id < drawable; id += threads)
+        if (const float logit = logit_of(id); best_key(logit, id) >= last_kept) total += mass_of(logit);
+      const double wanted = top_p * static_cast<double>(ctx.block_scan(total, shared.cut.scratch).all);
+      const auto enough = [&](std::uint64_t kept) { return kept > 0 && !(static_cast<double>(kept) < wanted); };
+      last_kept = last_in_rank<false>(ctx, shared.cut, drawable, last_kept, logit_of, mass_of, enough);
+    }
     const std::uint64_t seed = ctx.load(&p.drawings[row].seed, 0);
-    const std::uint32_t choice = ctx.load(&p.drawings[row].choice, 0), step = ctx.load(&p.drawings[row].step, 0);
-    const double temperature = ctx.load(&p.drawings[row].temperature, 0),
-                 max = static_cast<double>(ctx.load(p.logits, logits + best_id(best)));
+    const std::uint32_t choice = ctx.load(&p.drawings[row].choice, 0), step = ctx.load(&p.drawings[row].step, 0) + steps_before;
 
     double score = -__builtin_huge_val();
     std::int32_t drawn = best_id(best);
@@ -78,8 +99,8 @@ struct Draw {
       for (int i = 0; i < ids_at_once; ++i) {
         const int id = begin + i;
         if (id >= drawable) break;
-        const float logit = ctx.load(p.logits, logits + id);
-        if (best_key(logit, id) < last_kept || logit == -__builtin_huge_valf()) continue;
+        const float logit = logit_of(id);
+        if (best_key(logit, id) < last_kept || logit == -__builtin_huge_valf() || relative(logit) < least) continue;
         const double one = (static_cast<double>(logit) - max) / temperature + gumbel(bits.at[i]);
         if (one > score) {  // ids ascend: among equals the lowest stays
           score = one;
@@ -105,42 +126,6 @@ struct Draw {
       score = other;
       id = other_id;
     }
-  }
-
-  // The best_key that `rank` ids are not below. Keys differ from one another, so there is one. From the highest four bits on: how many of the keys that begin as
-  // it does have which next digit. As soon as all of those are wanted, their beginning is enough.
-  template <ExecutionContext C>
-  DIECAST_DEVICE static std::uint64_t key_of_rank(C& ctx, const Params& p, Shared& shared, std::int64_t logits, int drawable, int rank) {
-    std::uint64_t begin = 0;
-    std::int32_t wanted = rank;
-    for (int shift = 60; shift >= 0; shift -= 4) {
-      std::int32_t counts[16]{};
-      for (int id = ctx.thread(); id < drawable; id += threads) {
-        const std::uint64_t key = best_key(ctx.load(p.logits, logits + id), id);
-        if (shift < 60 && key >> (shift + 4) != begin >> (shift + 4)) continue;
-        const auto digit = static_cast<int>(key >> shift & 15u);
-        DIECAST_UNROLL
-        for (int d = 0; d < 16; ++d) counts[d] += digit == d ? 1 : 0;
-      }
-      DIECAST_UNROLL
-      for (int d = 0; d < 16; ++d) {
-        const std::int32_t of_warp = ctx.warp_sum(counts[d]);
-        if (ctx.lane() == 0) ctx.store(shared.counts[ctx.warp()], d, of_warp);
-      }
-      ctx.barrier();
-      int digit = 15;
-      std::int32_t here = 0;
-      for (;; --digit) {
-        here = 0;
-        for (int warp = 0; warp < warps; ++warp) here += ctx.load(shared.counts[warp], digit);
-        if (here >= wanted || digit == 0) break;
-        wanted -= here;
-      }
-      ctx.barrier();  // everybody has read before the next digit's counts come
-      begin |= static_cast<std::uint64_t>(digit) << shift;
-      if (here == wanted) break;
-    }
-    return begin;
   }
 };
 

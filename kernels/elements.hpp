@@ -16,9 +16,9 @@ struct Bfloat16 {
   std::uint16_t bits;
 };
 
-DIECAST_DEVICE constexpr float to_float(float value) { return value; }
-DIECAST_DEVICE constexpr float to_float(Bfloat16 value) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(value.bits) << 16); }
-DIECAST_DEVICE constexpr float to_float(Half value) {
+DIECAST_HOST_DEVICE constexpr float to_float(float value) { return value; }
+DIECAST_HOST_DEVICE constexpr float to_float(Bfloat16 value) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(value.bits) << 16); }
+DIECAST_HOST_DEVICE constexpr float to_float(Half value) {
   const std::uint32_t sign = (value.bits & 0x8000u) << 16;
   const std::uint32_t magnitude = value.bits & 0x7fffu;
   if (magnitude >= 0x7c00u) return __builtin_bit_cast(float, sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
@@ -35,12 +35,12 @@ struct Stored;
 
 template <>
 struct Stored<float> {
-  DIECAST_DEVICE static constexpr float from(float value) { return value; }
+  DIECAST_HOST_DEVICE static constexpr float from(float value) { return value; }
 };
 
 template <>
 struct Stored<Bfloat16> {
-  DIECAST_DEVICE static constexpr Bfloat16 from(float value) {
+  DIECAST_HOST_DEVICE static constexpr Bfloat16 from(float value) {
     const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, value);
     if ((bits & 0x7fffffffu) > 0x7f800000u) return {static_cast<std::uint16_t>((bits >> 16) | 0x40u)};
     return {static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
@@ -49,7 +49,7 @@ struct Stored<Bfloat16> {
 
 template <>
 struct Stored<Half> {
-  DIECAST_DEVICE static constexpr Half from(float value) {
+  DIECAST_HOST_DEVICE static constexpr Half from(float value) {
     const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, value);
     const std::uint32_t sign = (bits >> 16) & 0x8000u;
     const std::uint32_t magnitude = bits & 0x7fffffffu;

@@ -30,6 +30,7 @@ DIECAST_HOST_DEVICE constexpr int best_id(std::uint64_t key) { return static_cas
 DIECAST_HOST_DEVICE constexpr bool best_is_drawable(std::uint64_t key) {
   return key >> 32 < ordered_bits(__builtin_huge_valf()) && key >> 32 > ordered_bits(-__builtin_huge_valf());
 }
+DIECAST_HOST_DEVICE constexpr int best_or_none(std::uint64_t key) { return best_is_drawable(key) ? best_id(key) : -2; }
 
 struct Vocabulary {
   int value;

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <diecast/kernels/add_branch.hpp>
 #include <diecast/kernels/attention.hpp>
+#include <diecast/kernels/draw.hpp>
 #include <diecast/kernels/embed.hpp>
+#include <diecast/kernels/flash_attention.hpp>
 #include <diecast/kernels/gate_up.hpp>
 #include <diecast/kernels/head.hpp>
 #include <diecast/kernels/linear_residual.hpp>
@@ -55,14 +58,17 @@ struct ModelOperations {
   using GateUp = kernels::GateUp<hidden, m.mlp, m.branch_prologue(), m.forms, m.team>;
   using Down = LinearResidual<Extents{m.hidden, m.mlp.width}, m.ending(), m.forms, m.team>;
   using Head = kernels::Head<hidden, Vocabulary{m.vocab}, m.head_prologue(), m.forms, m.team>;
+  using Draw = kernels::Draw<Vocabulary{m.vocab}, m.team>;
 
   // For prompts, on tensor cores: the same parameters. Element: what token rows and weights are rounded to.
-  static constexpr bool has_prefill = fused_qkv && !m.norm_after;
   using Element = std::conditional_t<m.forms.find(bf16_form) >= 0, Bfloat16, Half>;
-  static constexpr Prologue prompt_prologue{m.branch_prologue().norm, false, m.norm};
-  using PrefillQkv = kernels::PrefillQkv<hidden, m.heads, m.rotary, prompt_prologue, m.forms, Element, CacheElement, m.team>;
+  using AddBranch = kernels::AddBranch<hidden, m.norm, m.team>;
+  using PrefillQkv = kernels::PrefillQkv<hidden, m.heads, m.rotary, m.branch_prologue(), m.forms, Element, CacheElement, m.team>;
+  using PrefillProject = kernels::PrefillProject<hidden, m.heads, m.branch_prologue(), m.forms, Element, m.team>;
+  static constexpr bool has_flash_attention = m.heads.head_dim <= most_flash_dim;  // else prompts go through the attention of single tokens
+  using FlashAttention = kernels::FlashAttention<m.heads, CacheElement, Element, m.team>;
   using PrefillOutput = PrefillLinear<Extents{m.hidden, m.heads.heads* m.heads.head_dim}, m.ending(), m.forms, Element, m.team>;
-  using PrefillGateUp = kernels::PrefillGateUp<hidden, m.mlp, prompt_prologue, m.forms, Element, m.team>;
+  using PrefillGateUp = kernels::PrefillGateUp<hidden, m.mlp, m.branch_prologue(), m.forms, Element, m.team>;
   using PrefillDown = PrefillLinear<Extents{m.hidden, m.mlp.width}, m.ending(), m.forms, Element, m.team>;
 
   // What one layer's operations are given. Which of the first three are used: fused_qkv.

@@ -35,7 +35,7 @@ template <int kv_heads, int head_dim, class Element>
 struct CacheLayout {
   static constexpr int lane_values = 16 / static_cast<int>(sizeof(Element));
   static constexpr int stride = (head_dim + lane_values - 1) / lane_values * lane_values;  // values of a head; those beyond head_dim are 0
-  DIECAST_DEVICE static constexpr std::int64_t offset(std::int64_t slot, int head) {
+  DIECAST_HOST_DEVICE static constexpr std::int64_t offset(std::int64_t slot, int head) {
     return ((slot / cache_block_tokens * kv_heads + head) * cache_block_tokens + slot % cache_block_tokens) * stride;
   }
 };

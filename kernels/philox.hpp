@@ -43,6 +43,21 @@ DIECAST_HOST_DEVICE constexpr double natural_log(double x) {
   return exponent * ln2_high + (2 * s + (2 * s * sum + exponent * ln2_low));
 }
 
+// e^x for x in [-30, 0]: x = n ln 2 + r, |r| <= ln 2 / 2, e^r by its series, whose terms after r^14 are below 2^-62; errs by 2 units in the last place at most.
+DIECAST_HOST_DEVICE constexpr double exponential(double x) {
+  const auto n = static_cast<int>(x * 1.4426950408889634 - 0.5);  // to the nearest: x is not positive
+  constexpr double ln2_high = 0x1.62e42fefa0000p-1, ln2_low = 0x1.cf79abc9e3b3ap-40;
+  const double r = (x - n * ln2_high) - n * ln2_low;
+  double sum = 1;
+  for (int k = 14; k >= 1; --k) sum = 1 + sum * (r * (1.0 / k));
+  return sum * __builtin_bit_cast(double, static_cast<std::uint64_t>(1023 + n) << 52);
+}
+
+// The mass of a logit that lies so far from the best, in units of 2^-42 of the best one's (sample/filters.hpp).
+DIECAST_HOST_DEVICE constexpr std::uint64_t mass(double relative) {
+  return relative < -30 ? 0 : static_cast<std::uint64_t>(exponential(relative) * 0x1p42 + 0.5);
+}
+
 // Of a uniform number at the centre of one of 2^32 equal parts of (0, 1).
 DIECAST_HOST_DEVICE constexpr double gumbel(std::uint32_t bits) { return -natural_log(-natural_log((bits + 0.5) * 0x1p-32)); }
 

@@ -1,11 +1,13 @@
 // A prompt's products with all that stands around them, as in the kernels for single tokens: norm before; bias, RoPE, append, activation, residual
-// after. Q/K/V takes the two rows that turn together as two products at once, and gate and up likewise, so both results lie in one lane.
+// after. Q/K/V takes the two rows that turn together as two products at once, and gate and up likewise, so both results lie in one lane. Where a branch is
+// normalised before it is added, that has been done (add_branch.hpp): a stream's hidden states are the sum.
 #pragma once
 
 #include <cstdint>
 
 #include <diecast/kernels/gate_up.hpp>
 #include <diecast/kernels/linear_residual.hpp>
+#include <diecast/kernels/project_qkv.hpp>
 #include <diecast/kernels/qkv_append.hpp>
 #include <diecast/kernels/tile_product.hpp>
 
@@ -54,7 +56,6 @@ struct PrefillLinear {
 
 template <Hidden hidden, MlpShape shape, Prologue prologue, FormSet set, class Element, Team team>
 struct PrefillGateUp {
-  static_assert(!prologue.adds, "models that normalise branches take their prompts through the kernels for single tokens");
   static constexpr int threads = team.threads;
   using Params = typename GateUp<hidden, shape, prologue, set, team>::Params;
   using Shared = TileShared<Element>;
@@ -93,9 +94,47 @@ struct PrefillGateUp {
   }
 };
 
+// Q, K and V as they are, for models that normalise heads. A warp's outputs are of one matrix, so its lanes decode weights of one form.
+template <Hidden hidden, HeadShape shape, Prologue prologue, FormSet set, class Element, Team team>
+struct PrefillProject {
+  static constexpr int threads = team.threads;
+  using Single = ProjectQkv<hidden, shape, prologue, set, team>;
+  using Params = typename Single::Params;
+  using Shared = TileShared<Element>;
+
+  template <ExecutionContext C>
+  DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
+    constexpr int q_tiles = (Single::q_width + tile_outputs - 1) / tile_outputs,
+                  kv_tiles = (Single::kv_width + tile_outputs - 1) / tile_outputs;
+    const Tiles<threads> tiles((q_tiles + 2 * kv_tiles) * tile_outputs, row_count(ctx, p.rows));
+    for (int item = ctx.block(); item < tiles.count(); item += ctx.blocks()) {
+      const int tile = tiles.output(item, ctx.warp()) / tile_outputs;
+      const bool is_q = tile < q_tiles, is_k = !is_q && tile < q_tiles + kv_tiles;
+      const int begin = (is_q   ? tile
+                         : is_k ? tile - q_tiles
+                                : tile - q_tiles - kv_tiles) *
+                        tile_outputs,
+                own = begin + ctx.lane() / 4, width = is_q ? Single::q_width : Single::kv_width,
+                before = is_q   ? 0
+                         : is_k ? Single::q_width
+                                : Single::q_width + Single::kv_width;
+      const Linear linear = one_of(is_q, is_k, p.q, p.k, p.v), linears[] = {linear};
+      const std::int64_t rows[] = {own < width ? own : -1};
+      TileSum sums[1]{};
+      tile_product<prologue.norm, hidden.value, set, threads>(ctx, p.stream.hidden, tiles.first_row(item), tiles.here(item), p.stream.norm,
+                                                              linears, rows, shared, sums);
+      each_value(ctx.lane(), tiles.here(item), [&](int row, int column, int m, int part) {
+        const int output = begin + column;
+        if (output >= width) return;
+        const float value = sums[0].of[m].at[part] + (linear.bias != nullptr ? ctx.load_constant(linear.bias, output) : 0.0f);
+        ctx.store(p.out, static_cast<std::int64_t>(tiles.first_row(item) + row) * Single::width + before + output, value);
+      });
+    }
+  }
+};
+
 template <Hidden hidden, HeadShape shape, RotaryDim rotary, Prologue prologue, FormSet set, class Element, class CacheElement, Team team>
 struct PrefillQkv {
-  static_assert(!prologue.adds, "models that normalise branches take their prompts through the kernels for single tokens");
   static constexpr int threads = team.threads;
   using Fused = QkvAppend<hidden, shape, rotary, prologue, set, CacheElement, team>;
   using Params = typename Fused::Params;

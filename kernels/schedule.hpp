@@ -11,26 +11,10 @@
 #include <cstdint>
 
 #include <diecast/kernels/model_shape.hpp>
+#include <diecast/kernels/stage.hpp>
 
 namespace diecast::kernels {
 
-enum class Stage { embed, qkv, project, norm_rope, attention, output, gate_up, down, head, advance };
-
-// What stages read and write. A layer's weights are written by nobody.
-enum Place : unsigned {
-  token_rows = 1,
-  hidden = 2,
-  other_hidden = 4,
-  branch = 8,
-  queries = 16,
-  projected = 32,
-  attended = 64,
-  inner = 128,
-  kv_cache = 256,
-  partials = 512,
-  logits = 1024,
-  best_ids = 2048
-};
 struct Use {
   unsigned reads, writes;
   constexpr bool conflicts(const Use& later) const { return (writes & (later.reads | later.writes)) != 0 || (reads & later.writes) != 0; }
@@ -59,8 +43,10 @@ constexpr Use use_of(const ModelShape& m, Stage stage) {
       return {token_rows | inner | (adds ? 0u : hidden), result};
     case Stage::head:
       return {token_rows | hidden | (adds ? branch : 0u), logits | best_ids};
+    case Stage::draw:
+      return {token_rows | logits | best_ids, drawn_ids};
     case Stage::advance:
-      return {best_ids | token_rows, token_rows};
+      return {best_ids | drawn_ids | token_rows, token_rows};
   }
   return {};
 }
@@ -122,6 +108,10 @@ constexpr std::array<std::uint64_t, Runs::most> knowledge(const Schedule& s, con
   return knows;
 }
 
+constexpr bool conflict(const ModelShape& m, const Schedule::Entry& past, const Schedule::Entry& run) {
+  return past.workers > 0 && run.workers > 0 && use_of(m, past.stage).conflicts(use_of(m, run.stage));
+}
+
 constexpr void add_wait(Schedule::Entry& entry, int waits) {
   for (int& place : entry.waits) {
     if (place == waits) return;
@@ -140,7 +130,8 @@ constexpr int work_blocks(std::int64_t items, int per_block, int blocks) {
   return static_cast<int>(wanted < blocks ? wanted : blocks);
 }
 
-constexpr Schedule make_schedule(const ModelShape& m, int blocks) {
+// Where no row draws, the draw's stage has no workers, and nobody waits for it.
+constexpr Schedule make_schedule(const ModelShape& m, int blocks, bool draws = false) {
   const int warps = m.team.threads / warp_lanes, all_heads = m.heads.heads + 2 * m.heads.kv_heads;
   const int pairs = (m.rotary.value + 1) / 2 + (m.heads.head_dim - m.rotary.value + 1) / 2;
   Schedule s;
@@ -161,6 +152,7 @@ constexpr Schedule make_schedule(const ModelShape& m, int blocks) {
   add(Stage::down, m.hidden);
   s.layer_end = s.count;
   add(Stage::head, m.vocab);
+  add(Stage::draw, draws ? static_cast<std::int64_t>(blocks) * warps : 0);  // a block takes a row
   s.at[s.count++] = {Stage::advance, 1, {-1, -1, -1}};
 
   // Waits where data goes from one stage to another, or a place is used anew, and nothing says yet that this is safe. The nearest stage first: it knows
@@ -171,8 +163,8 @@ constexpr Schedule make_schedule(const ModelShape& m, int blocks) {
     auto knows = detail::knowledge(s, runs);
     for (int run = 0; run < runs.count; ++run)
       for (int past = run - 1; past >= 0; --past) {
-        const bool conflict = use_of(m, s.at[runs.entry[past]].stage).conflicts(use_of(m, s.at[runs.entry[run]].stage));
-        if (!conflict || (knows[static_cast<std::size_t>(run)] >> past & 1u) != 0) continue;
+        if (!detail::conflict(m, s.at[runs.entry[past]], s.at[runs.entry[run]]) || (knows[static_cast<std::size_t>(run)] >> past & 1u) != 0)
+          continue;
         detail::add_wait(s.at[runs.entry[run]], runs.entry[past]);
         knows = detail::knowledge(s, runs);
       }
@@ -188,8 +180,7 @@ constexpr bool is_ordered(const ModelShape& m, const Schedule& s) {
     const auto knows = detail::knowledge(s, runs);
     for (int run = 0; run < runs.count; ++run)
       for (int past = 0; past < run; ++past)
-        if (use_of(m, s.at[runs.entry[past]].stage).conflicts(use_of(m, s.at[runs.entry[run]].stage)) &&
-            (knows[static_cast<std::size_t>(run)] >> past & 1u) == 0)
+        if (detail::conflict(m, s.at[runs.entry[past]], s.at[runs.entry[run]]) && (knows[static_cast<std::size_t>(run)] >> past & 1u) == 0)
           return false;
   }
   return true;

@@ -108,27 +108,41 @@ DIECAST_DEVICE void add_panel(C& ctx, const Linear& linear, std::int64_t row, in
   });
 }
 
-// Mean and scale of each row's norm; a warp takes a row.
+// What a norm does to a row's values before its weights: (x - mean) * scale.
+struct Measure {
+  float mean, scale;
+};
+// A warp's work.
+template <NormKind kind, int width, ExecutionContext C>
+DIECAST_DEVICE Measure measure_row(C& ctx, const float* in, std::int64_t base, float epsilon) {
+  float mean = 0, squares = 0;
+  if constexpr (kind == NormKind::layer) {
+    float all = 0;
+    for (int i = ctx.lane(); i < width; i += warp_lanes) all += ctx.load(in, base + i);
+    mean = ctx.divide(ctx.warp_sum(all), static_cast<float>(width));
+  }
+  for (int i = ctx.lane(); i < width; i += warp_lanes) {
+    const float x = ctx.load(in, base + i) - mean;
+    squares = ctx.fma(x, x, squares);
+  }
+  return {mean, ctx.divide(1.0f, ctx.sqrt(ctx.divide(ctx.warp_sum(squares), static_cast<float>(width)) + epsilon))};
+}
+template <ExecutionContext C>
+DIECAST_DEVICE float normalised(C& ctx, float x, const Measure& measure, const Norm& norm, int column) {
+  x = (x - measure.mean) * measure.scale * ctx.load_constant(norm.weight, column);
+  return norm.bias != nullptr ? x + ctx.load_constant(norm.bias, column) : x;
+}
+
+// Of each token row of a tile; a warp takes a row.
 template <NormKind kind, int width, class Element, ExecutionContext C>
 DIECAST_DEVICE void measure_rows(C& ctx, const float* in, std::int64_t first, int count, const Norm& norm, TileShared<Element>& shared,
                                  int warps) {
   if constexpr (kind != NormKind::none) {
     for (int row = ctx.warp(); row < count; row += warps) {
-      const std::int64_t base = (first + row) * width;
-      float mean = 0, squares = 0;
-      if constexpr (kind == NormKind::layer) {
-        float all = 0;
-        for (int i = ctx.lane(); i < width; i += warp_lanes) all += ctx.load(in, base + i);
-        mean = ctx.divide(ctx.warp_sum(all), static_cast<float>(width));
-      }
-      for (int i = ctx.lane(); i < width; i += warp_lanes) {
-        const float x = ctx.load(in, base + i) - mean;
-        squares = ctx.fma(x, x, squares);
-      }
-      const float scale = ctx.divide(1.0f, ctx.sqrt(ctx.divide(ctx.warp_sum(squares), static_cast<float>(width)) + norm.epsilon));
+      const Measure measure = measure_row<kind, width>(ctx, in, (first + row) * width, norm.epsilon);
       if (ctx.lane() == 0) {
-        ctx.store(shared.mean, row, mean);
-        ctx.store(shared.scale, row, scale);
+        ctx.store(shared.mean, row, measure.mean);
+        ctx.store(shared.scale, row, measure.scale);
       }
     }
   }
@@ -147,10 +161,8 @@ DIECAST_DEVICE void load_panel(C& ctx, const float* in, std::int64_t first, int 
       x[i] = 0;
       if (row < count && column < width) {
         x[i] = ctx.load(in, (first + row) * width + column);
-        if constexpr (kind != NormKind::none) {
-          x[i] = (x[i] - ctx.load(shared.mean, row)) * ctx.load(shared.scale, row) * ctx.load_constant(norm.weight, column);
-          if (norm.bias != nullptr) x[i] += ctx.load_constant(norm.bias, column);
-        }
+        if constexpr (kind != NormKind::none)
+          x[i] = normalised(ctx, x[i], {ctx.load(shared.mean, row), ctx.load(shared.scale, row)}, norm, column);
       }
     }
     Words words;

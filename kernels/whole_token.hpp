@@ -1,7 +1,7 @@
 // The kernel that runs whole tokens: one block an SM, alive from the first embedding to the last sampled id. It goes through the stages of the
 // schedule (schedule.hpp), calls the very operations of the single kernels, and waits only where the schedule says so. While a block waits, the
-// weights of its next stage are on their way into the L2 cache. Layers and tokens are loops at run time; between tokens the greedy ids
-// become the next input, and stop ids end the loop, so the host is not asked.
+// weights of its next stage are on their way into the L2 cache. Layers and tokens are loops at run time; between tokens the best ids, or those
+// drawn, become the next input, and stop ids end the loop, so the host is not asked.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +31,7 @@ struct WholeToken {
     const typename Operations::Layer* layers;  // [layer_count]
     int layer_count;
     typename Operations::Head::Params head;
+    typename Operations::Draw::Params draw;  // drawings null: all rows take their best ids, and the schedule has no draw
     int tokens;           // how many at most, for each row
     const int* stop_ids;  // [stop_count] a row ends with any of them
     int stop_count;
@@ -49,6 +50,7 @@ struct WholeToken {
     typename Operations::GateUp::Shared gate_up;
     typename Operations::Down::Shared down;
     typename Operations::Head::Shared head;
+    typename Operations::Draw::Shared draw;
   };
 
   template <ExecutionContext C>
@@ -68,6 +70,10 @@ struct WholeToken {
       if (begins<order.layer_end>(ctx, p, token, p.layer_count - 1)) {
         Operations::Head::run(ctx, p.head, shared.head);
         ends<order.layer_end>(ctx, p);
+      }
+      if (begins<order.layer_end + 1>(ctx, p, token, p.layer_count - 1)) {
+        Operations::Draw::run(ctx, p.draw, shared.draw, static_cast<std::uint32_t>(token));
+        ends<order.layer_end + 1>(ctx, p);
       }
       if (begins<order.count - 1>(ctx, p, token, p.layer_count - 1)) {
         advance(ctx, p, token);
@@ -145,7 +151,7 @@ struct WholeToken {
     ctx.barrier();  // what thread 0 knows now, all threads of the block know
   }
 
-  // One warp: every row's best id becomes its next input.
+  // One warp: every row's id becomes its next input.
   template <ExecutionContext C>
   DIECAST_DEVICE static void advance(C& ctx, const Params& p, int token) {
     if (ctx.warp() != 0) return;
@@ -156,10 +162,9 @@ struct WholeToken {
       bool goes = false;
       if (row < rows) {
         const bool had_ended = ctx.load(p.ended, row) != 0;
-        const std::uint64_t key = ctx.load(p.head.best, row);
-        const bool drawable = best_is_drawable(key);
-        const int id = had_ended ? -1 : drawable ? best_id(key) : -2;
-        bool ends = had_ended || !drawable;
+        const int chosen = p.draw.drawings != nullptr ? ctx.load(p.draw.ids, row) : best_or_none(ctx.load(p.head.best, row));
+        const int id = had_ended ? -1 : chosen;
+        bool ends = had_ended || chosen < 0;
         for (int i = 0; i < p.stop_count; ++i) ends = ends || id == ctx.load_constant(p.stop_ids, i);
         ctx.store(p.out, static_cast<std::int64_t>(token) * rows + row, id);
         ctx.store(p.ended, row, ends ? 1 : 0);

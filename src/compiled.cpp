@@ -15,6 +15,7 @@ template void detail::check_compiled<void>(const Compiled&, const Spec&, std::sp
 template std::vector<std::string> detail::different_facts<void>(const Compiled&, const Model&);
 template Model gguf_detail::read_file<void>(const std::string&, const AcceptModel&);
 template std::shared_ptr<const Tokenizer> detail::make_byte_level_bpe<void>(const TokenizerTables&);
+template std::string detail::prepared_state<void>(const TokenizerTables&);
 template const Piece* Session::next<void>(Session::Turn&);
 template bool detail::Stepper::step<void>();
 

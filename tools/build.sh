@@ -9,6 +9,8 @@ built() {
   state=$(source_state)
   if is_current; then return 0; fi
   need_packages "${cast_packages[@]}"
+  if [[ $target == emulated_* ]]; then need_packages "${emulated_packages[@]}"; fi
+  if [[ $target == cuda_* ]]; then need_nvcc; fi
   mkdir -p -- "$build/stamps" 2>/dev/null || mend "the folder $build cannot be made"
   lock 9 "$build/lock" "waiting for another run that compiles"
   state=$(source_state)  # an installation changes it, and the other run may have compiled
@@ -29,15 +31,34 @@ source_state() {
   {
     find "$root" -mindepth 1 \( -name .git -o -path "$root/build" -o -path "$root/tests" -o -path "$root/docs" -o -path "$root/models" \) -prune \
       -o \( -type f -o -type l \) -printf '%P %s %T@\n' | LC_ALL=C sort
-    if [[ -n ${config-} && $target == engine_* ]]; then sha256sum <"$config"; fi
-    stat -L -c '%n %s %Y' -- "$(command -v c++)" /var/lib/dpkg/status 2>/dev/null || true
+    if [[ -n ${config-} && $target != diecast_tool ]]; then sha256sum <"$config"; fi
+    if [[ $target == cuda_* ]]; then find_nvcc; fi
+    stat -L -c '%n %s %Y' -- "$(command -v c++)" ${nvcc:+"$nvcc"} /var/lib/dpkg/status 2>/dev/null || true
     grep -m 1 '^flags' /proc/cpuinfo || true  # kernels are compiled for the CPU
   } | sha256sum
+}
+
+# Sets `nvcc` to the compiler of device code: $CUDACXX, the one in PATH, or the CUDA Toolkit's own place; empty where there is none.
+find_nvcc() {
+  nvcc=
+  local place
+  for place in "${CUDACXX-}" "$(command -v nvcc || true)" "${CUDA_PATH:-/usr/local/cuda}/bin/nvcc"; do
+    if [[ -n $place && -x $place ]]; then
+      nvcc=$place
+      return 0
+    fi
+  done
+}
+need_nvcc() {
+  find_nvcc
+  if [[ -z $nvcc ]]; then mend "nvcc is not here, which compiles the backend cuda: install NVIDIA's CUDA Toolkit (13 or later), or set CUDACXX to its nvcc"; fi
 }
 
 configured() {
   local before=yes
   if [[ ! -f $build/build.ninja ]]; then before=; fi
+  # An engine with device code is a target only where what it needs was here when the folder was configured.
+  if [[ $target == emulated_* || $target == cuda_* ]] && ! grep -q "^build $target:" "$build/build.ninja" 2>/dev/null; then before=; fi
   if [[ -n $before ]] && grep -q -x -F "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt" 2>/dev/null; then return 0; fi
   if ! configure; then  # a killed run may have left half a cache
     rm -rf -- "$build/CMakeCache.txt" "$build/CMakeFiles"
@@ -48,7 +69,9 @@ configure() {
   if [[ -f $build/CMakeCache.txt ]] && ! grep -q -x -F "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt"; then
     rm -rf -- "$build/CMakeCache.txt" "$build/CMakeFiles"  # the project has moved
   fi
-  waiting "preparing the build" no_detail "$log" cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release '-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG' -DDIECAST_TESTS=OFF
+  local options=(-DCMAKE_BUILD_TYPE=Release '-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG' -DDIECAST_TESTS=OFF)
+  if [[ $target == cuda_* ]]; then options+=(-DDIECAST_CUDA=ON "-DCMAKE_CUDA_COMPILER=$nvcc"); fi
+  waiting "preparing the build" no_detail "$log" cmake -S "$root" -B "$build" -G Ninja "${options[@]}"
 }
 
 compile() {  # not by cmake --build, which would leave ninja behind when it is killed

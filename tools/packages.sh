@@ -3,7 +3,8 @@
 # A program may come from anywhere (`package:command`); a library must be the package.
 
 cast_packages=(g++:g++ cmake:cmake ninja-build:ninja libboost1.81-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libssl-dev libsentencepiece-dev)
-check_packages=(catch2 libboost-context1.81-dev clang:clang++ clang-16:clang++-16 libclang-rt-14-dev python3:python3)
+emulated_packages=(libboost-context1.81-dev)  # for engines with the backend emulated
+check_packages=(catch2 libboost-context1.81-dev clang:clang++ clang-16:clang++-16 libclang-rt-14-dev chromium:chromium python3:python3)
 
 # missing_packages ENTRY...: sets `missing` to the names of those that are not here.
 missing_packages() {

@@ -19,6 +19,7 @@ extern template void detail::check_compiled<void>(const Compiled&, const Spec&, 
 extern template std::vector<std::string> detail::different_facts<void>(const Compiled&, const Model&);
 extern template Model gguf_detail::read_file<void>(const std::string&, const AcceptModel&);
 extern template std::shared_ptr<const Tokenizer> detail::make_byte_level_bpe<void>(const TokenizerTables&);
+extern template std::string detail::prepared_state<void>(const TokenizerTables&);
 extern template const Piece* Session::next<void>(Session::Turn&);
 extern template bool detail::Stepper::step<void>();
 

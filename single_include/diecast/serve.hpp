@@ -10,6 +10,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -18,8 +19,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
-#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/fields.hpp>
 #include <boost/beast/http/message.hpp>
@@ -85,6 +84,7 @@ class HttpError : public Error {
   int status;
   std::string field;                 // of the request's JSON; empty: none
   std::optional<int> retry_after{};  // seconds
+  std::string allow{};               // the methods, where another one was used
 };
 
 inline HttpError busy(int status, const std::string& sentence, int retry_after = 1) {
@@ -118,8 +118,10 @@ inline Json error_json(const HttpError& error) {
 namespace diecast::serve {
 
 inline constexpr int deepest_json = 32;
+inline constexpr std::size_t most_fields = 128;  // of one object: they are kept in order, so each is compared with all before it
 
-// Refuses what is no JSON, nests deeper than any request does, has lone surrogates, broken UTF-8 or numbers beyond a double, or says a field twice.
+// Refuses what is no JSON, nests deeper or has more fields than any request, has lone surrogates, broken UTF-8 or numbers beyond a double, or says a
+// field twice.
 inline Json parse_body(std::string_view body) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
@@ -128,6 +130,8 @@ inline Json parse_body(std::string_view body) {
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
       throw HttpError(400, "the request's JSON has the field '" + shortened(parsed.get<std::string>()) + "' twice in one object");
+    if (event == Json::parse_event_t::key && keys.back().size() > most_fields)
+      throw HttpError(400, "an object in the request's JSON has more than " + std::to_string(most_fields) + " fields");
     return true;
   };
   try {
@@ -421,8 +425,8 @@ inline Asked read_asked(const Json& json, bool chat, int most_choices) {
 }  // namespace diecast::serve
 
 // ---- diecast/serve/mailbox.hpp
-// From the thread that steps to the thread that serves: what happened to a request's answers, in order. Bounded: where its reader does not take
-// the text, the mailbox overflows, nothing more is kept, and the request is to be cancelled.
+// From the thread that steps to the thread that serves: what happened to a request's answers, in order. It takes everything and says how much lies in
+// it: whether that is too much is to be judged by who knows why nobody takes it.
 
 namespace diecast::serve {
 
@@ -447,14 +451,13 @@ using Event = std::variant<First, Token, Finished, Failed>;
 class Mailbox {
  public:
   // wake: called from the other thread, once for all events that lie here untaken.
-  Mailbox(std::size_t most_bytes, std::function<void()> wake) : most_(most_bytes), wake_(std::move(wake)) {}
+  explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   void put(Event event) {
     {
       const std::lock_guard lock(mutex_);
       if (const auto* token = std::get_if<Token>(&event)) bytes_ += sizeof(Event) + token->text.size() + (token->logprobs ? token->logprobs->top.size() * sizeof(TokenLogprob) : 0);
-      if (bytes_ > most_) overflowed_ = true;
-      if (!overflowed_ || !std::holds_alternative<Token>(event)) events_.push_back(std::move(event));
+      events_.push_back(std::move(event));
       if (std::exchange(called_, true)) return;
     }
     wake_();
@@ -468,19 +471,19 @@ class Mailbox {
   }
   bool empty() const {
     const std::lock_guard lock(mutex_);
-    return events_.empty() && !overflowed_;
+    return events_.empty();
   }
-  bool overflowed() const {
+  // Of tokens that nobody has taken yet.
+  std::size_t bytes() const {
     const std::lock_guard lock(mutex_);
-    return overflowed_;
+    return bytes_;
   }
 
  private:
   mutable std::mutex mutex_;
   std::vector<Event> events_;
   std::size_t bytes_ = 0;
-  std::size_t most_;
-  bool called_ = false, overflowed_ = false;
+  bool called_ = false;
   std::function<void()> wake_;
 };
 
@@ -804,6 +807,115 @@ class Completion {
 
 }  // namespace diecast::serve
 
+// ---- diecast/serve/metrics.hpp
+// The numbers that one watches, as Prometheus reads them (text format 0.0.4). Of one thread.
+
+namespace diecast::serve {
+
+class Histogram {
+ public:
+  void add(double seconds) {
+    std::size_t bucket = 0;
+    while (bucket < bounds.size() && seconds > bounds[bucket]) ++bucket;
+    ++counts_[bucket];
+    sum_ += seconds;
+  }
+  // labels: "" or `stage="queue"`
+  std::string text(std::string_view name, const std::string& labels) const {
+    std::string out;
+    const std::string begin = std::string(name) + "_bucket{" + (labels.empty() ? "" : labels + ",") + "le=\"";
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      count += counts_[i];
+      out += begin + (i < bounds.size() ? text_of(bounds[i]) : "+Inf") + "\"} " + std::to_string(count) + '\n';
+    }
+    const std::string braces = labels.empty() ? "" : '{' + labels + '}';
+    return out + std::string(name) + "_sum" + braces + ' ' + text_of(sum_) + '\n' + std::string(name) + "_count" + braces + ' ' + std::to_string(count) + '\n';
+  }
+
+ private:
+  static constexpr std::array<double, 14> bounds{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30};
+  std::array<std::uint64_t, bounds.size() + 1> counts_{};  // the last: above all bounds
+  double sum_ = 0;
+};
+
+class Metrics {
+ public:
+  int connections = 0, answering = 0;  // now
+
+  // One more that is answered, as long as it lives.
+  struct Answering {
+    explicit Answering(Metrics& of) : metrics(of) { ++metrics.answering; }
+    Answering(const Answering&) = delete;
+    Answering& operator=(const Answering&) = delete;
+    ~Answering() { --metrics.answering; }
+    Metrics& metrics;
+  };
+
+  void request(std::string_view path, int status) { ++requests_[{std::string(path), status}]; }
+  void gone() { ++gone_; }
+  void answered(const Timing& timing) {
+    for (const StageTime& stage : timing.stages) stages_[stage.name].add(static_cast<double>(stage.ns) * 1e-9);
+    ttft_.add(static_cast<double>(timing.ttft_ns) * 1e-9);
+    if (timing.decode_per_token_ns) decode_.add(*timing.decode_per_token_ns * 1e-9);
+  }
+
+  std::string text(const SchedulerStats& s, int queue_limit) const {
+    Page page;
+    page.head("requests_total", "counter", "requests answered, by path and status");
+    for (const auto& [key, count] : requests_)
+      page.out += "diecast_requests_total{path=\"" + key.first + "\",status=\"" + std::to_string(key.second) + "\"} " + std::to_string(count) + '\n';
+    page.value("clients_gone_total", "counter", "clients that left before their answer was whole", gone_);
+    page.value("connections", "gauge", "open connections", connections);
+    page.value("answers_in_progress", "gauge", "requests for completions that are being answered", answering);
+    page.value("queue_depth", "gauge", "sequences that wait", s.waiting);
+    page.value("queue_limit", "gauge", "sequences that may wait", queue_limit);
+    page.value("running", "gauge", "sequences that run", s.running);
+    page.value("batch_sequences", "gauge", "sequences in the last step", s.sequences);
+    page.value("batch_rows", "gauge", "tokens computed in the last step", s.rows);
+    page.value("tokens_in_flight", "gauge", "prompt tokens and the most that may be answered, of all accepted requests", s.tokens_in_flight);
+    page.value("steps_total", "counter", "steps of the scheduler", s.steps);
+    page.value("kv_blocks", "gauge", "blocks of the KV cache", s.blocks);
+    page.value("kv_blocks_free", "gauge", "blocks that hold nothing", s.blocks_free);
+    page.value("kv_blocks_cached", "gauge", "blocks that only the prefix cache holds", s.blocks_cached);
+    page.value("prompt_tokens_total", "counter", "tokens of prompts", s.prompt_tokens);
+    page.value("cached_tokens_total", "counter", "of them taken from the prefix cache", s.cached_tokens);
+    page.value("completion_tokens_total", "counter", "tokens sampled", s.completion_tokens);
+    page.head("answers_total", "counter", "answers that ended, by how");
+    using Ended = std::pair<const char*, std::uint64_t>;
+    for (const auto& [how, count] : {Ended{"finished", s.finished}, Ended{"cancelled", s.cancelled}, Ended{"deadline", s.late}, Ended{"failed", s.failed}, Ended{"refused", s.refused}})
+      page.out += "diecast_answers_total{how=\"" + std::string(how) + "\"} " + std::to_string(count) + '\n';
+    page.value("preempted_total", "counter", "sequences that went back to the queue", s.preempted);
+    page.head("stage_seconds", "histogram", "stages of the time to the first token");
+    for (const auto& [stage, histogram] : stages_) page.out += histogram.text("diecast_stage_seconds", "stage=\"" + stage + '"');
+    page.head("ttft_seconds", "histogram", "time to the first token");
+    page.out += ttft_.text("diecast_ttft_seconds", "");
+    page.head("decode_seconds", "histogram", "time of each further token, mean of an answer");
+    page.out += decode_.text("diecast_decode_seconds", "");
+    return page.out;
+  }
+
+ private:
+  struct Page {
+    std::string out;
+    void head(const std::string& name, const char* type, const char* help) {
+      out += "# HELP diecast_" + name + ' ' + help + "\n# TYPE diecast_" + name + ' ' + type + '\n';
+    }
+    template <class Number>
+    void value(const std::string& name, const char* type, const char* help, Number number) {
+      head(name, type, help);
+      out += "diecast_" + name + ' ' + std::to_string(number) + '\n';
+    }
+  };
+
+  std::map<std::pair<std::string, int>, std::uint64_t> requests_;
+  std::map<std::string, Histogram> stages_;
+  Histogram ttft_, decode_;
+  std::uint64_t gone_ = 0;
+};
+
+}  // namespace diecast::serve
+
 // ---- diecast/serve/options.hpp
 // What a server may use and how long it waits: every limit has a number here, and a sentence or a status when it is reached.
 
@@ -822,11 +934,12 @@ struct ServerOptions {
   std::size_t header_bytes = 16 << 10;            // 431
   std::size_t body_bytes = 4 << 20;               // 413
   std::size_t bodies_bytes = 64 << 20;            // of all requests that are being read: 503
-  std::size_t unsent_bytes = 256 << 10;           // of an answer that its client does not read: then it is cancelled
+  std::size_t unsent_bytes = 256 << 10;           // of an answer, behind 64 KiB that its client has not taken within `unsent_time`: then it is cancelled
   std::chrono::milliseconds idle_time{60'000};    // a connection between two requests: closed
   std::chrono::milliseconds header_time{10'000};  // 408
   std::chrono::milliseconds body_time{30'000};    // 408
-  std::chrono::milliseconds write_time{30'000};   // 64 KiB of an answer: closed
+  std::chrono::milliseconds write_time{30'000};   // 64 KiB of an answer: then it is cancelled however little waits behind them
+  std::chrono::milliseconds unsent_time{2'000};
   std::chrono::milliseconds answer_time{0};       // from arrival to the answer's end: finish reason `deadline`; 0: no limit
   std::chrono::milliseconds stop_time{30'000};    // what runs may still take when the server stops
 
@@ -905,6 +1018,7 @@ class Service {
     trace.stage(chat ? "template" : "tokenize");  // the reading of the JSON, too
     Asked asked = read_asked(parse_body(body), chat, options_.choices);
     std::vector<ScheduledRequest> requests = requests_of(asked, trace, arrival);
+    check_size(asked, requests);
     ReplyJson json(chat, asked.stream, id, name_, options_.fingerprint);
     auto completion = std::make_unique<Completion>(*scheduler_, engine_->tokenizer(), std::move(asked), std::move(json), arrival, std::move(mail));
     completion->submit(std::move(requests));
@@ -985,6 +1099,16 @@ class Service {
   }
 
  private:
+  // Log-probabilities are what makes an answer large.
+  void check_size(const Asked& asked, const std::vector<ScheduledRequest>& requests) const {
+    if (!asked.logprobs) return;
+    constexpr std::int64_t most = 1 << 19;
+    const std::int64_t tokens = (std::min)(requests.front().request.max_tokens, scheduler_->context_tokens());
+    const std::int64_t values = static_cast<std::int64_t>(requests.size()) * asked.choices * tokens * (1 + *asked.logprobs);
+    if (values > most)
+      throw HttpError(400, std::to_string(values) + " log-probabilities were asked for (answers, tokens of each, 1 + " + std::to_string(*asked.logprobs) + "), " + std::to_string(most) + " are the most", "logprobs");
+  }
+
   std::shared_ptr<const Engine> engine_;
   Render render_;
   ServerOptions options_;
@@ -994,251 +1118,135 @@ class Service {
 
 }  // namespace diecast::serve
 
-// ---- diecast/serve/explain.hpp
-// The path to the first token of one prompt, for people: the template's text, the tokens, every span, the whole distribution before it is filtered,
-// the token chosen, the cache. It is a request like any other, of one token, so what it shows is what happened.
+// ---- diecast/serve/wire.hpp
+// A socket of one client, of the server's thread. One thing to wait on: bytes that came, room for more, a deadline, or somebody who calls wake().
+// While an answer is made it keeps reading, so that a client that leaves is noticed at once; what it reads ahead is the next request's, and bounded.
 
 namespace diecast::serve {
 
-namespace detail {
+class Wire : public std::enable_shared_from_this<Wire> {
+ public:
+  using clock = std::chrono::steady_clock;
+  static constexpr auto never = clock::time_point::max;
 
-// The text in pieces: what somebody typed, what the template wrote, and control tokens in it.
-inline Json marked_text(const PromptText& prompt, const std::vector<std::string>& controls) {
-  Json pieces = Json::array();
-  const auto add = [&](std::size_t begin, std::size_t end, const char* kind) {
-    if (begin < end) pieces.push_back({{"text", prompt.text.substr(begin, end - begin)}, {"kind", kind}});
+  explicit Wire(tcp::socket socket) : socket_(std::move(socket)), wake_(socket_.get_executor()) {
+    error_code ignored;
+    socket_.set_option(tcp::no_delay(true), ignored);
+    socket_.non_blocking(true, ignored);
+  }
+
+  std::string& in() { return in_; }          // what came and was not used yet
+  bool ended() const { return ended_; }      // nothing more will come: the client is gone
+  bool gave_up() const { return gave_up_; }  // the client did not take what was written
+  asio::any_io_executor executor() { return socket_.get_executor(); }
+
+  void wake() { wake_.cancel(); }
+
+  // Whether the condition came true before the deadline. `condition` is asked after every event.
+  template <class Condition>
+  asio::awaitable<bool> until(Condition condition, clock::time_point deadline) {
+    while (!condition()) {
+      if (clock::now() >= deadline) co_return false;
+      wake_.expires_at(deadline);
+      error_code ignored;
+      co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    }
+    co_return true;
+  }
+
+  // Starts reading on where nobody does.
+  void read_on() {
+    if (reading_ || ended_ || in_.size() >= most_ahead) return;
+    reading_ = true;
+    socket_.async_read_some(asio::buffer(chunk_), [self = shared_from_this()](const error_code& error, std::size_t count) {
+      self->reading_ = false;
+      self->in_.append(self->chunk_.data(), count);
+      if (error) self->ended_ = true;
+      if (self->watching_) self->read_on();
+      self->wake();
+    });
+  }
+  void watch(bool on) {
+    watching_ = on;
+    if (on) read_on();
+  }
+
+  // How long 64 KiB of an answer may lie before the socket has taken them, and how long while much more waits behind them.
+  struct Patience {
+    clock::duration long_time, short_time;
   };
-  const auto of_template = [&](std::size_t at, std::size_t end) {
-    while (at < end) {
-      std::size_t next = end, length = 0;
-      for (const std::string& control : controls)
-        if (const auto found = prompt.text.find(control, at); found < next || (found == next && control.size() > length)) {
-          if (found + control.size() > end) continue;
-          next = found;
-          length = control.size();
+
+  // Whether all bytes were handed to the socket. Only the client is to blame where not: what counts is the time in which the socket was full, asked anew
+  // before the server gives up, so that a server that comes late itself loses nobody. `much_waits`: whether the short time counts.
+  template <class Condition>
+  asio::awaitable<bool> write(std::string bytes, Patience patience, Condition much_waits) {
+    for (std::size_t at = 0; at < bytes.size();) {
+      const std::size_t end = (std::min)(at + slice, bytes.size());
+      const auto began = clock::now();
+      while (at < end) {
+        error_code error;
+        at += socket_.write_some(asio::buffer(bytes.data() + at, end - at), error);
+        if (!error) continue;
+        if (error != asio::error::would_block && error != asio::error::try_again) {
+          ended_ = true;
+          co_return false;
         }
-      add(at, next, "template");
-      add(next, next + length, "control");
-      at = next + length;
+        const auto lies = clock::now() - began;
+        if (lies >= patience.long_time || (lies >= patience.short_time && much_waits())) {
+          gave_up_ = true;
+          close();
+          co_return false;
+        }
+        const auto wait = lies < patience.short_time ? patience.short_time - lies : (std::min)(patience.short_time, patience.long_time - lies);
+        await_room();
+        co_await until([this] { return !full_; }, clock::now() + wait);
+      }
     }
-  };
-  std::size_t at = 0;
-  for (const Range& range : prompt.typed) {
-    of_template(at, range.begin);
-    add(range.begin, range.end, "typed");
-    at = range.end;
-  }
-  of_template(at, prompt.text.size());
-  return pieces;
-}
-
-// The likeliest one by one; all others as counts in steps of a quarter of a nat, so that a page can apply any temperature to the whole.
-inline Json distribution_json(const std::vector<TokenLogprob>& ranked, const Tokenizer& tokenizer) {
-  constexpr std::size_t shown = 64;
-  constexpr double step = 0.25;
-  Json top = Json::array(), rest = Json::array();
-  for (std::size_t i = 0; i < (std::min)(shown, ranked.size()); ++i)
-    top.push_back({{"id", ranked[i].id}, {"text", replace_invalid_utf8(token_bytes(tokenizer, ranked[i].id))}, {"logprob", ranked[i].logprob}});
-  for (std::size_t i = shown; i < ranked.size();) {
-    const double bucket = std::floor(ranked[i].logprob / step);
-    double sum = 0;
-    std::size_t count = 0;
-    for (; i < ranked.size() && std::floor(ranked[i].logprob / step) == bucket; ++i, ++count) sum += ranked[i].logprob;
-    rest.push_back({{"logprob", sum / static_cast<double>(count)}, {"count", count}});
-  }
-  return {{"top", std::move(top)}, {"rest", std::move(rest)}};
-}
-
-inline Json spans_json(const Trace& trace) {
-  Json spans = Json::array();
-  for (const Trace::Span& span : trace.spans()) {
-    Json one{{"name", span.name}, {"begin_ns", span.begin}, {"end_ns", span.end}, {"stage", span.stage}};
-    if (span.index >= 0) one["index"] = span.index;
-    spans.push_back(std::move(one));
-  }
-  return spans;
-}
-
-}  // namespace detail
-
-class Explanation {
- public:
-  // The fields of /v1/chat/completions, or of /v1/completions where there are no messages.
-  Explanation(Service& service, std::string_view body, Trace::clock::time_point arrival, std::shared_ptr<Mailbox> mail) : service_(service), mail_(std::move(mail)) {
-    const Json json = parse_body(body);
-    const bool chat = json.contains("messages");
-    Trace trace(arrival);
-    trace.stage(chat ? "template" : "tokenize");
-    Asked asked = read_asked(json, chat, 1);
-    asked.stream = false;
-    std::vector<ScheduledRequest> requests = service.requests_of(asked, trace, arrival);
-    ScheduledRequest& request = requests.front();
-    sampling_ = request.request.sampling;
-    request.request.max_tokens = 1;
-    request.request.logprobs = service.engine().spec().vocab;
-    request.inner_spans = true;
-    if (auto* text = std::get_if<PromptText>(&request.request.prompt)) prompt_ = *text;
-    request.events.finished = [m = mail_](Answer&& answer, const Trace& spans) { m->put(Finished{std::move(answer), spans}); };
-    request.events.failed = [m = mail_](const Error& error, std::uint32_t choice) { m->put(Failed{choice, error}); };
-    ticket_ = service.scheduler().submit(std::move(request));
-  }
-  Explanation(const Explanation&) = delete;
-  Explanation& operator=(const Explanation&) = delete;
-  ~Explanation() {
-    if (!over()) service_.scheduler().cancel(ticket_);
+    co_return socket_.is_open();
   }
 
-  bool over() const { return finished_.has_value(); }
-  void take() {
-    for (Event& event : mail_->take()) {
-      if (const auto* failed = std::get_if<Failed>(&event)) throw failed->error;
-      if (auto* finished = std::get_if<Finished>(&event)) finished_.emplace(std::move(*finished));
+  // Lets the client read what was written although it still sends: reads for a second what nobody wants, then closes.
+  asio::awaitable<void> linger() {
+    error_code ignored;
+    socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    const auto deadline = clock::now() + std::chrono::seconds(1);
+    std::size_t left = std::size_t{8} << 20;
+    bool goes_on = !ended_;
+    while (goes_on && left > 0) {
+      left -= (std::min)(left, in_.size());
+      in_.clear();
+      read_on();
+      goes_on = co_await until([this] { return !in_.empty() || ended_; }, deadline);
+      goes_on = goes_on && !ended_;
     }
+    close();
   }
 
-  Json json() const {
-    const Answer& answer = finished_->answer;
-    const Tokenizer& tokenizer = service_.engine().tokenizer();
-    Json tokens = Json::array();
-    std::vector<std::string> controls;
-    for (const int id : answer.prompt_ids) {
-      const bool control = tokenizer.is_control(id);
-      if (control) controls.emplace_back(tokenizer.piece(id));
-      tokens.push_back({{"id", id}, {"text", replace_invalid_utf8(token_bytes(tokenizer, id))}, {"control", control}});
-    }
-    const SchedulerStats stats = service_.scheduler().stats();
-    Json json{{"model", service_.name()},
-              {"system_fingerprint", service_.options().fingerprint},
-              {"backend", service_.engine().backend().name()},
-              {"text", detail::marked_text(prompt_, controls)},
-              {"tokens", std::move(tokens)},
-              {"spans", detail::spans_json(finished_->trace)},
-              {"timing", timing_json(answer.timing)},
-              {"sampling",
-               {{"temperature", sampling_.temperature}, {"top_k", sampling_.top_k}, {"top_p", sampling_.top_p}, {"min_p", sampling_.min_p}}},
-              {"cache",
-               {{"block_tokens", BlockTable::block_tokens},
-                {"blocks", stats.blocks},
-                {"blocks_free", stats.blocks_free},
-                {"blocks_cached", stats.blocks_cached},
-                {"context", service_.scheduler().context_tokens()}}},
-              {"usage", usage_json(answer.usage)},
-              {"finish_reason", name(answer.finish_reason)}};
-    if (!answer.logprobs.empty()) {
-      const TokenLogprobs& first = answer.logprobs.front();
-      json["distribution"] = detail::distribution_json(first.top, tokenizer);
-      json["chosen"] = {{"id", first.id}, {"text", replace_invalid_utf8(token_bytes(tokenizer, first.id))}, {"logprob", first.logprob}, {"ends", tokenizer.is_control(first.id)}};
-    }
-    return json;
+  void close() {
+    error_code ignored;
+    socket_.close(ignored);
+    ended_ = true;
+    wake();
   }
 
  private:
-  Service& service_;
-  std::shared_ptr<Mailbox> mail_;
-  PromptText prompt_;
-  SamplingOptions sampling_;
-  Ticket ticket_ = 0;
-  std::optional<Finished> finished_;
-};
+  static constexpr std::size_t most_ahead = 64 << 10, slice = 64 << 10;
 
-}  // namespace diecast::serve
-
-// ---- diecast/serve/metrics.hpp
-// The numbers that one watches, as Prometheus reads them (text format 0.0.4). Of one thread.
-
-namespace diecast::serve {
-
-class Histogram {
- public:
-  void add(double seconds) {
-    std::size_t bucket = 0;
-    while (bucket < bounds.size() && seconds > bounds[bucket]) ++bucket;
-    ++counts_[bucket];
-    sum_ += seconds;
-  }
-  // labels: "" or `stage="queue"`
-  std::string text(std::string_view name, const std::string& labels) const {
-    std::string out;
-    const std::string begin = std::string(name) + "_bucket{" + (labels.empty() ? "" : labels + ",") + "le=\"";
-    std::uint64_t count = 0;
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-      count += counts_[i];
-      out += begin + (i < bounds.size() ? text_of(bounds[i]) : "+Inf") + "\"} " + std::to_string(count) + '\n';
-    }
-    const std::string braces = labels.empty() ? "" : '{' + labels + '}';
-    return out + std::string(name) + "_sum" + braces + ' ' + text_of(sum_) + '\n' + std::string(name) + "_count" + braces + ' ' + std::to_string(count) + '\n';
+  void await_room() {
+    if (std::exchange(full_, true)) return;
+    socket_.async_wait(tcp::socket::wait_write, [self = shared_from_this()](const error_code&) {
+      self->full_ = false;
+      self->wake();
+    });
   }
 
- private:
-  static constexpr std::array<double, 14> bounds{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30};
-  std::array<std::uint64_t, bounds.size() + 1> counts_{};  // the last: above all bounds
-  double sum_ = 0;
-};
-
-class Metrics {
- public:
-  int connections = 0, answering = 0;  // now
-
-  void request(std::string_view path, int status) { ++requests_[{std::string(path), status}]; }
-  void gone() { ++gone_; }
-  void answered(const Timing& timing) {
-    for (const StageTime& stage : timing.stages) stages_[stage.name].add(static_cast<double>(stage.ns) * 1e-9);
-    ttft_.add(static_cast<double>(timing.ttft_ns) * 1e-9);
-    if (timing.decode_per_token_ns) decode_.add(*timing.decode_per_token_ns * 1e-9);
-  }
-
-  std::string text(const SchedulerStats& s, int queue_limit) const {
-    Page page;
-    page.head("requests_total", "counter", "requests answered, by path and status");
-    for (const auto& [key, count] : requests_)
-      page.out += "diecast_requests_total{path=\"" + key.first + "\",status=\"" + std::to_string(key.second) + "\"} " + std::to_string(count) + '\n';
-    page.value("clients_gone_total", "counter", "clients that left before their answer was whole", gone_);
-    page.value("connections", "gauge", "open connections", connections);
-    page.value("answers_in_progress", "gauge", "requests for completions that are being answered", answering);
-    page.value("queue_depth", "gauge", "sequences that wait", s.waiting);
-    page.value("queue_limit", "gauge", "sequences that may wait", queue_limit);
-    page.value("running", "gauge", "sequences that run", s.running);
-    page.value("batch_sequences", "gauge", "sequences in the last step", s.sequences);
-    page.value("batch_rows", "gauge", "tokens computed in the last step", s.rows);
-    page.value("tokens_in_flight", "gauge", "prompt tokens and the most that may be answered, of all accepted requests", s.tokens_in_flight);
-    page.value("steps_total", "counter", "steps of the scheduler", s.steps);
-    page.value("kv_blocks", "gauge", "blocks of the KV cache", s.blocks);
-    page.value("kv_blocks_free", "gauge", "blocks that hold nothing", s.blocks_free);
-    page.value("kv_blocks_cached", "gauge", "blocks that only the prefix cache holds", s.blocks_cached);
-    page.value("prompt_tokens_total", "counter", "tokens of prompts", s.prompt_tokens);
-    page.value("cached_tokens_total", "counter", "of them taken from the prefix cache", s.cached_tokens);
-    page.value("completion_tokens_total", "counter", "tokens sampled", s.completion_tokens);
-    page.head("answers_total", "counter", "answers that ended, by how");
-    using Ended = std::pair<const char*, std::uint64_t>;
-    for (const auto& [how, count] : {Ended{"finished", s.finished}, Ended{"cancelled", s.cancelled}, Ended{"deadline", s.late}, Ended{"failed", s.failed}, Ended{"refused", s.refused}})
-      page.out += "diecast_answers_total{how=\"" + std::string(how) + "\"} " + std::to_string(count) + '\n';
-    page.value("preempted_total", "counter", "sequences that went back to the queue", s.preempted);
-    page.head("stage_seconds", "histogram", "stages of the time to the first token");
-    for (const auto& [stage, histogram] : stages_) page.out += histogram.text("diecast_stage_seconds", "stage=\"" + stage + '"');
-    page.head("ttft_seconds", "histogram", "time to the first token");
-    page.out += ttft_.text("diecast_ttft_seconds", "");
-    page.head("decode_seconds", "histogram", "time of each further token, mean of an answer");
-    page.out += decode_.text("diecast_decode_seconds", "");
-    return page.out;
-  }
-
- private:
-  struct Page {
-    std::string out;
-    void head(const std::string& name, const char* type, const char* help) {
-      out += "# HELP diecast_" + name + ' ' + help + "\n# TYPE diecast_" + name + ' ' + type + '\n';
-    }
-    template <class Number>
-    void value(const std::string& name, const char* type, const char* help, Number number) {
-      head(name, type, help);
-      out += "diecast_" + name + ' ' + std::to_string(number) + '\n';
-    }
-  };
-
-  std::map<std::pair<std::string, int>, std::uint64_t> requests_;
-  std::map<std::string, Histogram> stages_;
-  Histogram ttft_, decode_;
-  std::uint64_t gone_ = 0;
+  tcp::socket socket_;
+  asio::steady_timer wake_;
+  std::array<char, 8192> chunk_{};
+  std::string in_;
+  bool reading_ = false, watching_ = false;
+  bool full_ = false;  // the socket takes nothing more just now
+  bool ended_ = false, gave_up_ = false;
 };
 
 }  // namespace diecast::serve
@@ -1251,6 +1259,46 @@ namespace diecast::serve {
 struct Host {
   explicit Host(Service& of) : service(of) {}
 
+  // Counts a connection among those that have a request.
+  class Busy {
+   public:
+    explicit Busy(Host& host) : host_(host) {}
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    ~Busy() {
+      if (on_) --host_.busy;
+    }
+    void set(bool on) {
+      if (on_ == on) return;
+      on_ = on;
+      host_.busy += on ? 1 : -1;
+      if (host_.busy == 0 && host_.idle) host_.idle();
+    }
+
+   private:
+    Host& host_;
+    bool on_ = false;
+  };
+
+  // Counts the bytes of a body that is being read.
+  class BodyBytes {
+   public:
+    explicit BodyBytes(Host& host) : host_(host) {}
+    BodyBytes(const BodyBytes&) = delete;
+    BodyBytes& operator=(const BodyBytes&) = delete;
+    ~BodyBytes() { hold(0); }
+    // Throws where all requests together have too many.
+    void hold(std::size_t bytes) {
+      host_.body_bytes += bytes - held_;  // unsigned: wraps back
+      held_ = bytes;
+      if (bytes > 0 && host_.body_bytes > host_.options().bodies_bytes) throw serve::busy(503, "the server reads other long requests");
+    }
+
+   private:
+    Host& host_;
+    std::size_t held_ = 0;
+  };
+
   Service& service;
   Metrics metrics{};
   asio::thread_pool pool{1};    // reads long requests: template and tokenizer of a long prompt take milliseconds
@@ -1261,6 +1309,7 @@ struct Host {
   std::function<void()> idle{};  // called when the last request is over
 
   const ServerOptions& options() const { return service.options(); }
+  Wire::Patience patience() const { return {options().write_time, options().unsent_time}; }
 
   // 16 hexadecimal digits: of this process, and counted.
   std::string new_id() {
@@ -1303,6 +1352,7 @@ inline Response json_response(const Json& json) { return {.body = dump(json)}; }
 inline Response error_response(const HttpError& error) {
   Response response{.status = error.status, .body = dump(error_json(error))};
   if (error.retry_after) response.headers.emplace_back("Retry-After", std::to_string(*error.retry_after));
+  if (!error.allow.empty()) response.headers.emplace_back("Allow", error.allow);
   if (error.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   return response;
 }
@@ -1377,6 +1427,308 @@ inline bool same_secret(std::string_view given, std::string_view secret) {
   }
   return different == 0;
 }
+
+}  // namespace diecast::serve
+
+// ---- diecast/serve/routes.hpp
+// Which endpoint a request means, and whether it may: methods, the API key, and the two headers by which a browser says on whose behalf it asks.
+
+namespace diecast::serve {
+
+enum class Endpoint { page, health, ready, metrics, models, model, tokenize, detokenize, explain, chat, completions };
+
+struct Route {
+  std::string_view path;
+  bool post;
+  Endpoint endpoint;
+};
+inline constexpr std::array<Route, 10> routes{{{"/", false, Endpoint::page},
+                                               {"/health", false, Endpoint::health},
+                                               {"/ready", false, Endpoint::ready},
+                                               {"/metrics", false, Endpoint::metrics},
+                                               {"/v1/models", false, Endpoint::models},
+                                               {"/tokenize", true, Endpoint::tokenize},
+                                               {"/detokenize", true, Endpoint::detokenize},
+                                               {"/path/explain", true, Endpoint::explain},
+                                               {"/v1/chat/completions", true, Endpoint::chat},
+                                               {"/v1/completions", true, Endpoint::completions}}};
+
+inline std::string_view path_of(const HttpRequest& request) {
+  const std::string_view target(request.target().data(), request.target().size());
+  return target.substr(0, target.find('?'));
+}
+// name: an http::field or its text
+template <class Name>
+std::string_view header_of(const HttpRequest& request, Name name) {
+  const auto value = request[name];
+  return {value.data(), value.size()};
+}
+
+// Of the log and the metrics: no more names than endpoints.
+inline std::string known_path(std::string_view path) {
+  if (path.starts_with("/v1/models/")) return "/v1/models";
+  return std::any_of(routes.begin(), routes.end(), [&](const Route& route) { return route.path == path; }) ? std::string(path) : "other";
+}
+
+// A client may name its request, if the name cannot hurt a log.
+inline bool is_request_id(std::string_view id) {
+  const auto harmless = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.'; };
+  return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), harmless);
+}
+
+inline Endpoint endpoint_of(const HttpRequest& request, std::string_view path) {
+  const bool model = path.starts_with("/v1/models/");
+  const auto route = std::find_if(routes.begin(), routes.end(), [&](const Route& one) { return one.path == path; });
+  if (!model && route == routes.end()) {
+    std::string paths;
+    for (const Route& one : routes) paths += (paths.empty() ? "" : ", ") + std::string(one.path);
+    throw HttpError(404, "there is nothing at this path; there is: " + paths);
+  }
+  const bool post = !model && route->post;
+  const bool is_get = request.method() == http::verb::get || request.method() == http::verb::head;
+  if (post ? request.method() != http::verb::post : !is_get) {
+    HttpError error(405, std::string("this path takes ") + (post ? "POST" : "GET") + " alone");
+    error.allow = post ? "POST" : "GET, HEAD";
+    throw error;
+  }
+  return model ? Endpoint::model : route->endpoint;
+}
+
+// A page of another site must not use a reader's own server through their browser: a browser names the page's site in Origin, and the name by which
+// it found this server in Host (a name that somebody points at 127.0.0.1 is not this machine's).
+inline void check_access(const HttpRequest& request, const ServerOptions& options, bool loopback) {
+  const std::string_view host = header_of(request, http::field::host), origin = header_of(request, http::field::origin);
+  if (!origin.empty() && origin != "http://" + std::string(host) && origin != "https://" + std::string(host)) throw HttpError(403, "this server answers no pages of other sites");
+  if (loopback && !host.empty()) {
+    const std::string_view name = host.starts_with('[') ? host.substr(0, host.find(']') + 1) : host.substr(0, host.find(':'));
+    const bool numbers = name.starts_with("127.") && name.find_first_not_of("0123456789.") == std::string_view::npos;
+    if (name != "localhost" && !numbers && name != "[::1]" && name != options.host) throw HttpError(403, "this server answers as localhost alone, not as another name");
+  }
+  const std::string_view path = path_of(request);
+  if (options.api_key.empty() || path == "/" || path == "/health" || path == "/ready") return;
+  const std::string_view given = header_of(request, http::field::authorization);
+  constexpr std::string_view bearer = "Bearer ";
+  if (!given.starts_with(bearer) || !same_secret(given.substr(bearer.size()), options.api_key)) throw HttpError(401, "the API key is missing or wrong (Authorization: Bearer KEY)");
+}
+
+}  // namespace diecast::serve
+
+// ---- diecast/serve/exchange.hpp
+// A request and its response, as the headers, the log and the numbers know them.
+
+namespace diecast::serve {
+
+struct Exchange {
+  using clock = Trace::clock;
+
+  std::string id;
+  std::string path;  // of an endpoint, else "other"
+  bool keep_alive = false, chunked = true, head = false;
+  clock::time_point arrival = clock::now();
+  Json line = Json::object();  // of the log
+
+  // What the header says; a client may name its request.
+  void describe(const HttpRequest& request) {
+    keep_alive = request.keep_alive();
+    chunked = request.version() >= 11;
+    head = request.method() == http::verb::head;
+    path = known_path(path_of(request));
+    const std::string_view given = header_of(request, "X-Request-Id");
+    if (is_request_id(given)) id = std::string(given);
+  }
+
+  Headers headers(bool stopping) const {
+    Headers all{{"X-Request-Id", id}};
+    if (!keep_alive || stopping) all.emplace_back("Connection", "close");
+    else if (!chunked) all.emplace_back("Connection", "keep-alive");
+    return all;
+  }
+
+  // What an answer cost.
+  void note(Host& host, const Completion& completion) {
+    host.metrics.answered(*completion.known());
+    const Usage& usage = completion.usage();
+    line.update({{"prompt_tokens", usage.prompt_tokens},
+                 {"completion_tokens", usage.completion_tokens},
+                 {"cached_tokens", usage.cached_tokens},
+                 {"finish_reason", completion.finish_reason()},
+                 {"timing", timing_json(*completion.known())}});
+  }
+
+  // The end, however it came.
+  void finish(Host& host, int status) const {
+    host.metrics.request(path, status);
+    const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - arrival).count();
+    Json whole{{"id", id}, {"path", path}, {"status", status}, {"ms", milliseconds(took)}};
+    whole.update(line);
+    host.log("request", std::move(whole));
+  }
+};
+
+}  // namespace diecast::serve
+
+// ---- diecast/serve/explain.hpp
+// The path to the first token of one prompt, for people: the template's text, the tokens, every span, the whole distribution before it is filtered,
+// the token chosen, the cache. It is a request like any other, of one token, so what it shows is what happened.
+
+namespace diecast::serve {
+
+namespace detail {
+
+// The text in pieces: what somebody typed, what the template wrote, and control tokens in it.
+inline Json marked_text(const PromptText& prompt, const std::vector<std::string>& controls) {
+  Json pieces = Json::array();
+  const auto add = [&](std::size_t begin, std::size_t end, const char* kind) {
+    if (begin < end) pieces.push_back({{"text", prompt.text.substr(begin, end - begin)}, {"kind", kind}});
+  };
+  const auto of_template = [&](std::size_t at, std::size_t end) {
+    while (at < end) {
+      std::size_t next = end, length = 0;
+      for (const std::string& control : controls)
+        if (const auto found = prompt.text.find(control, at); found < next || (found == next && control.size() > length)) {
+          if (found + control.size() > end) continue;
+          next = found;
+          length = control.size();
+        }
+      add(at, next, "template");
+      add(next, next + length, "control");
+      at = next + length;
+    }
+  };
+  std::size_t at = 0;
+  for (const Range& range : prompt.typed) {
+    of_template(at, range.begin);
+    add(range.begin, range.end, "typed");
+    at = range.end;
+  }
+  of_template(at, prompt.text.size());
+  return pieces;
+}
+
+// The likeliest one by one; all others as counts in steps of a quarter of a nat, so that a page can apply any temperature to the whole. A vocabulary
+// is large: nothing but the likeliest is put in order.
+inline Json distribution_json(std::span<const float> logits, const Tokenizer& tokenizer) {
+  constexpr int shown = 64;
+  constexpr double step = 0.25;
+  const std::span<const float> known = logits.first((std::min)(logits.size(), static_cast<std::size_t>(tokenizer.size())));
+  const std::vector<TokenLogprob> likeliest = token_logprobs(logits, tokenizer.size(), 0, shown).top;
+  Json top = Json::array(), rest = Json::array();
+  std::set<int> is_shown;
+  for (const auto& [id, logprob] : likeliest) {
+    top.push_back({{"id", id}, {"text", replace_invalid_utf8(token_bytes(tokenizer, id))}, {"logprob", logprob}});
+    is_shown.insert(id);
+  }
+  struct Bucket {
+    double sum = 0;
+    std::size_t count = 0;
+  };
+  std::map<double, Bucket, std::greater<>> buckets;
+  const double all = log_sum_exp(logits);
+  for (std::size_t id = 0; id < known.size(); ++id) {
+    const double logprob = static_cast<double>(known[id]) - all;
+    if (!std::isfinite(logprob) || is_shown.contains(static_cast<int>(id))) continue;
+    Bucket& bucket = buckets[std::floor(logprob / step)];
+    bucket.sum += logprob;
+    ++bucket.count;
+  }
+  for (const auto& [number, bucket] : buckets) rest.push_back({{"logprob", bucket.sum / static_cast<double>(bucket.count)}, {"count", bucket.count}});
+  return {{"top", std::move(top)}, {"rest", std::move(rest)}};
+}
+
+inline Json spans_json(const Trace& trace) {
+  Json spans = Json::array();
+  for (const Trace::Span& span : trace.spans()) {
+    Json one{{"name", span.name}, {"begin_ns", span.begin}, {"end_ns", span.end}, {"stage", span.stage}};
+    if (span.index >= 0) one["index"] = span.index;
+    spans.push_back(std::move(one));
+  }
+  return spans;
+}
+
+}  // namespace detail
+
+class Explanation {
+ public:
+  // The fields of /v1/chat/completions, or of /v1/completions where there are no messages.
+  Explanation(Service& service, std::string_view body, Trace::clock::time_point arrival, std::shared_ptr<Mailbox> mail) : service_(service), mail_(std::move(mail)) {
+    const Json json = parse_body(body);
+    const bool chat = json.contains("messages");
+    Trace trace(arrival);
+    trace.stage(chat ? "template" : "tokenize");
+    Asked asked = read_asked(json, chat, 1);
+    asked.stream = false;
+    std::vector<ScheduledRequest> requests = service.requests_of(asked, trace, arrival);
+    ScheduledRequest& request = requests.front();
+    sampling_ = request.request.sampling;
+    request.request.max_tokens = 1;
+    request.request.logprobs = 0;  // the distribution is made of the logits, on another thread than the one that everybody's answers wait for
+    request.events.logits = [kept = logits_](std::span<const float> row) { kept->assign(row.begin(), row.end()); };
+    request.inner_spans = true;
+    if (auto* text = std::get_if<PromptText>(&request.request.prompt)) prompt_ = *text;
+    request.events.finished = [m = mail_](Answer&& answer, const Trace& spans) { m->put(Finished{std::move(answer), spans}); };
+    request.events.failed = [m = mail_](const Error& error, std::uint32_t choice) { m->put(Failed{choice, error}); };
+    ticket_ = service.scheduler().submit(std::move(request));
+  }
+  Explanation(const Explanation&) = delete;
+  Explanation& operator=(const Explanation&) = delete;
+  ~Explanation() {
+    if (!over()) service_.scheduler().cancel(ticket_);
+  }
+
+  bool over() const { return finished_.has_value(); }
+  void take() {
+    for (Event& event : mail_->take()) {
+      if (const auto* failed = std::get_if<Failed>(&event)) throw failed->error;
+      if (auto* finished = std::get_if<Finished>(&event)) finished_.emplace(std::move(*finished));
+    }
+  }
+
+  // Takes a while: the vocabulary is walked through.
+  Json json() const {
+    const Answer& answer = finished_->answer;
+    const Tokenizer& tokenizer = service_.engine().tokenizer();
+    Json tokens = Json::array();
+    std::vector<std::string> controls;
+    for (const int id : answer.prompt_ids) {
+      const bool control = tokenizer.is_control(id);
+      if (control) controls.emplace_back(tokenizer.piece(id));
+      tokens.push_back({{"id", id}, {"text", replace_invalid_utf8(token_bytes(tokenizer, id))}, {"control", control}});
+    }
+    const SchedulerStats stats = service_.scheduler().stats();
+    Json json{{"model", service_.name()},
+              {"system_fingerprint", service_.options().fingerprint},
+              {"backend", service_.engine().backend().name()},
+              {"text", detail::marked_text(prompt_, controls)},
+              {"tokens", std::move(tokens)},
+              {"spans", detail::spans_json(finished_->trace)},
+              {"timing", timing_json(answer.timing)},
+              {"sampling",
+               {{"temperature", sampling_.temperature}, {"top_k", sampling_.top_k}, {"top_p", sampling_.top_p}, {"min_p", sampling_.min_p}}},
+              {"cache",
+               {{"block_tokens", BlockTable::block_tokens},
+                {"blocks", stats.blocks},
+                {"blocks_free", stats.blocks_free},
+                {"blocks_cached", stats.blocks_cached},
+                {"context", service_.scheduler().context_tokens()}}},
+              {"usage", usage_json(answer.usage)},
+              {"finish_reason", name(answer.finish_reason)}};
+    if (!answer.logprobs.empty()) {
+      const TokenLogprobs& first = answer.logprobs.front();
+      json["distribution"] = detail::distribution_json(*logits_, tokenizer);
+      json["chosen"] = {{"id", first.id}, {"text", replace_invalid_utf8(token_bytes(tokenizer, first.id))}, {"logprob", first.logprob}, {"ends", tokenizer.is_control(first.id)}};
+    }
+    return json;
+  }
+
+ private:
+  Service& service_;
+  std::shared_ptr<Mailbox> mail_;
+  std::shared_ptr<std::vector<float>> logits_ = std::make_shared<std::vector<float>>();
+  PromptText prompt_;
+  SamplingOptions sampling_;
+  Ticket ticket_ = 0;
+  std::optional<Finished> finished_;
+};
 
 }  // namespace diecast::serve
 
@@ -1810,370 +2162,18 @@ inline Response page_response() {
 
 }  // namespace diecast::serve
 
-// ---- diecast/serve/routes.hpp
-// Which endpoint a request means, and whether it may: methods, the API key, and the two headers by which a browser says on whose behalf it asks.
+// ---- diecast/serve/answering.hpp
+// What each endpoint does with a request. Work that takes long is done on another thread; answers of the model are waited for.
 
 namespace diecast::serve {
 
-enum class Endpoint { page, health, ready, metrics, models, model, tokenize, detokenize, explain, chat, completions };
-
-struct Route {
-  std::string_view path;
-  bool post;
-  Endpoint endpoint;
-};
-inline constexpr std::array<Route, 10> routes{{{"/", false, Endpoint::page},
-                                               {"/health", false, Endpoint::health},
-                                               {"/ready", false, Endpoint::ready},
-                                               {"/metrics", false, Endpoint::metrics},
-                                               {"/v1/models", false, Endpoint::models},
-                                               {"/tokenize", true, Endpoint::tokenize},
-                                               {"/detokenize", true, Endpoint::detokenize},
-                                               {"/path/explain", true, Endpoint::explain},
-                                               {"/v1/chat/completions", true, Endpoint::chat},
-                                               {"/v1/completions", true, Endpoint::completions}}};
-
-inline std::string_view path_of(const HttpRequest& request) {
-  const std::string_view target(request.target().data(), request.target().size());
-  return target.substr(0, target.find('?'));
-}
-inline std::string_view header_of(const HttpRequest& request, http::field name) {
-  const auto value = request[name];
-  return {value.data(), value.size()};
-}
-
-// Of the log and the metrics: no more names than endpoints.
-inline std::string known_path(std::string_view path) {
-  if (path.starts_with("/v1/models/")) return "/v1/models";
-  return std::any_of(routes.begin(), routes.end(), [&](const Route& route) { return route.path == path; }) ? std::string(path) : "other";
-}
-
-// A client may name its request, if the name cannot hurt a log.
-inline bool is_request_id(std::string_view id) {
-  const auto harmless = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.'; };
-  return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), harmless);
-}
-
-inline Endpoint endpoint_of(const HttpRequest& request, std::string_view path) {
-  const bool model = path.starts_with("/v1/models/");
-  const auto route = std::find_if(routes.begin(), routes.end(), [&](const Route& one) { return one.path == path; });
-  if (!model && route == routes.end()) {
-    std::string paths;
-    for (const Route& one : routes) paths += (paths.empty() ? "" : ", ") + std::string(one.path);
-    throw HttpError(404, "there is nothing at this path; there is: " + paths);
-  }
-  const bool post = !model && route->post;
-  const bool is_get = request.method() == http::verb::get || request.method() == http::verb::head;
-  if (post ? request.method() != http::verb::post : !is_get) throw HttpError(405, std::string("this path takes ") + (post ? "POST" : "GET") + " alone");
-  return model ? Endpoint::model : route->endpoint;
-}
-
-// A page of another site must not use a reader's own server through their browser: a browser names the page's site in Origin, and the name by which
-// it found this server in Host (a name that somebody points at 127.0.0.1 is not this machine's).
-inline void check_access(const HttpRequest& request, const ServerOptions& options, bool loopback) {
-  const std::string_view host = header_of(request, http::field::host), origin = header_of(request, http::field::origin);
-  if (!origin.empty() && origin != "http://" + std::string(host) && origin != "https://" + std::string(host)) throw HttpError(403, "this server answers no pages of other sites");
-  if (loopback && !host.empty()) {
-    const std::string_view name = host.starts_with('[') ? host.substr(0, host.find(']') + 1) : host.substr(0, host.find(':'));
-    const bool numbers = name.starts_with("127.") && name.find_first_not_of("0123456789.") == std::string_view::npos;
-    if (name != "localhost" && !numbers && name != "[::1]" && name != options.host) throw HttpError(403, "this server answers as localhost alone, not as another name");
-  }
-  const std::string_view path = path_of(request);
-  if (options.api_key.empty() || path == "/" || path == "/health" || path == "/ready") return;
-  const std::string_view given = header_of(request, http::field::authorization);
-  constexpr std::string_view bearer = "Bearer ";
-  if (!given.starts_with(bearer) || !same_secret(given.substr(bearer.size()), options.api_key)) throw HttpError(401, "the API key is missing or wrong (Authorization: Bearer KEY)");
-}
-
-}  // namespace diecast::serve
-
-// ---- diecast/serve/wire.hpp
-// A socket of one client, of the server's thread. One thing to wait on: bytes that came, bytes that left, a deadline, or somebody who calls wake().
-// While an answer is made it keeps reading, so that a client that leaves is noticed at once; what it reads ahead is the next request's, and bounded.
-
-namespace diecast::serve {
-
-class Wire : public std::enable_shared_from_this<Wire> {
+class Answering {
  public:
-  using clock = std::chrono::steady_clock;
-  static constexpr auto never = clock::time_point::max;
+  Answering(Host& host, std::shared_ptr<Wire> wire, Exchange& exchange) : host_(host), wire_(std::move(wire)), exchange_(exchange) {}
 
-  explicit Wire(tcp::socket socket) : socket_(std::move(socket)), wake_(socket_.get_executor()) {
-    error_code ignored;
-    socket_.set_option(tcp::no_delay(true), ignored);
-  }
-
-  std::string& in() { return in_; }          // what came and was not used yet
-  bool ended() const { return ended_; }      // nothing more will come: the client is gone
-  bool gave_up() const { return gave_up_; }  // the client did not take what was written
-  asio::any_io_executor executor() { return socket_.get_executor(); }
-
-  void wake() { wake_.cancel(); }
-
-  // Whether the condition came true before the deadline. `condition` is asked after every event.
-  template <class Condition>
-  asio::awaitable<bool> until(Condition condition, clock::time_point deadline) {
-    while (!condition()) {
-      if (clock::now() >= deadline) co_return false;
-      wake_.expires_at(deadline);
-      error_code ignored;
-      co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-    }
-    co_return true;
-  }
-
-  // Starts reading on where nobody does.
-  void read_on() {
-    if (reading_ || ended_ || in_.size() >= most_ahead) return;
-    reading_ = true;
-    socket_.async_read_some(asio::buffer(chunk_), [self = shared_from_this()](const error_code& error, std::size_t count) {
-      self->reading_ = false;
-      self->in_.append(self->chunk_.data(), count);
-      if (error) self->ended_ = true;
-      if (self->watching_) self->read_on();
-      self->wake();
-    });
-  }
-  void watch(bool on) {
-    watching_ = on;
-    if (on) read_on();
-  }
-
-  // Whether all bytes were handed to the socket, each 64 KiB of them within `patience`, and before `give_up()`.
-  template <class Condition>
-  asio::awaitable<bool> write(std::string bytes, clock::duration patience, Condition give_up) {
-    out_ = std::move(bytes);
-    for (std::size_t at = 0; at < out_.size() && socket_.is_open(); at += slice) {
-      writing_ = true;
-      asio::async_write(socket_, asio::buffer(out_.data() + at, (std::min)(slice, out_.size() - at)), [self = shared_from_this()](const error_code& error, std::size_t) {
-        self->writing_ = false;
-        if (error) self->ended_ = self->broken_ = true;
-        self->wake();
-      });
-      co_await until([&] { return !writing_ || give_up(); }, clock::now() + patience);
-      if (!writing_) {
-        if (broken_) co_return false;
-        continue;
-      }
-      gave_up_ = true;
-      close();
-      co_await until([&] { return !writing_; }, never());
-      co_return false;
-    }
-    co_return socket_.is_open();
-  }
-
-  // Lets the client read what was written although it still sends: reads for a second what nobody wants, then closes.
-  asio::awaitable<void> linger() {
-    error_code ignored;
-    socket_.shutdown(tcp::socket::shutdown_send, ignored);
-    const auto deadline = clock::now() + std::chrono::seconds(1);
-    std::size_t left = std::size_t{8} << 20;
-    bool goes_on = !ended_;
-    while (goes_on && left > 0) {
-      left -= (std::min)(left, in_.size());
-      in_.clear();
-      read_on();
-      goes_on = co_await until([this] { return !in_.empty() || ended_; }, deadline);
-      goes_on = goes_on && !ended_;
-    }
-    close();
-  }
-
-  void close() {
-    error_code ignored;
-    socket_.close(ignored);
-    ended_ = true;
-    wake();
-  }
-
- private:
-  static constexpr std::size_t most_ahead = 64 << 10, slice = 64 << 10;
-
-  tcp::socket socket_;
-  asio::steady_timer wake_;
-  std::array<char, 8192> chunk_{};
-  std::string in_, out_;
-  bool reading_ = false, writing_ = false, watching_ = false;
-  bool ended_ = false, broken_ = false, gave_up_ = false;  // nothing more comes; nothing more can be sent
-};
-
-}  // namespace diecast::serve
-
-// ---- diecast/serve/connection.hpp
-// One connection: requests come one after the other, each is read within its limits, answered, logged and counted.
-
-#include <new>
-
-namespace diecast::serve {
-
-class Connection : public std::enable_shared_from_this<Connection> {
- public:
-  Connection(tcp::socket socket, Host& host) : host_(host), wire_(std::make_shared<Wire>(std::move(socket))) { ++host_.metrics.connections; }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-  ~Connection() {
-    hold(0);
-    if (busy_) --host_.busy;
-    --host_.metrics.connections;
-  }
-
-  asio::awaitable<void> run() {
-    const auto self = shared_from_this();
-    bool more = true;
-    while (more) more = co_await serve_one();
-    wire_->close();
-  }
-  // A connection too many: hears why, and that it may come back.
-  asio::awaitable<void> refuse() {
-    const auto self = shared_from_this();
-    std::string text = too_many();
-    co_await wire_->write(std::move(text), std::chrono::seconds(1), [] { return false; });
-    co_await wire_->linger();
-  }
-
-  bool busy_now() const { return busy_; }
-  void wake() { wire_->wake(); }
-  void abort() { wire_->close(); }
-
- private:
-  using clock = Wire::clock;
-
-  // What is known of the request that is being answered; its line in the log.
-  struct Exchange {
-    std::string id;
-    std::string path;   // of an endpoint, else "other"
-    bool keep_alive = false, chunked = true, head = false;
-    clock::time_point arrival = clock::now();
-    Json line = Json::object();
-  };
-
-  const ServerOptions& options() const { return host_.options(); }
-
-  std::string too_many() const {
-    const HttpError error = busy(503, "the server has " + std::to_string(options().connections) + " connections, more it does not take");
-    return response_text(error_response(error), {{"Connection", "close"}}, true);
-  }
-
-  asio::awaitable<bool> serve_one() {
-    Parser parser;
-    parser.eager(true);
-    parser.header_limit(static_cast<std::uint32_t>(options().header_bytes));
-    parser.body_limit(options().body_bytes);
-    exchange_ = {};
-    std::optional<HttpError> error;
-    std::optional<Response> response;
-    try {
-      const bool came = co_await read(parser);
-      if (!came) {
-        be_busy(false);
-        co_return false;
-      }
-    } catch (const HttpError& refused) {
-      error = refused;
-    }
-    const bool whole = parser.is_done();
-    exchange_.arrival = clock::now();
-    exchange_.id = host_.new_id();
-    if (parser.is_header_done()) describe(parser.get());
-    if (!whole) exchange_.keep_alive = false;
-    if (!error) {
-      try {
-        response = co_await answer(parser.get());
-      } catch (const Error& refused) {
-        error = http_error(refused);
-      } catch (const std::bad_alloc&) {
-        error = busy(503, "the server has too little memory for this request");
-      } catch (const std::exception& unexpected) {
-        error = HttpError(500, unexpected.what());
-      }
-    }
-    hold(0);
-    served_ = true;
-    if (error) {
-      response = error_response(*error);
-      exchange_.line["error"] = error->what();
-    }
-    bool sent = true;
-    if (response) {
-      std::string text = response_text(*response, headers(), !exchange_.head);
-      sent = co_await write(std::move(text));
-    }
-    if (response) finish(response->status);
-    if (!whole && sent) co_await wire_->linger();
-    be_busy(false);
-    co_return sent && exchange_.keep_alive && !host_.stopping && !wire_->ended();
-  }
-
-  // ---- reading
-
-  // The next request; false where the client closes the connection, or is idle for too long, before it begins one.
-  asio::awaitable<bool> read(Parser& parser) {
-    std::string& in = wire_->in();
-    auto deadline = clock::now() + options().idle_time;
-    bool begun = false, header_done = false;
-    while (true) {
-      if (!in.empty()) {
-        if (!begun) deadline = clock::now() + options().header_time;
-        begun = true;
-        be_busy(true);
-        error_code error;
-        const std::size_t used = parser.put(asio::buffer(in), error);
-        in.erase(0, used);
-        hold(parser.get().body().size());
-        if (!header_done && parser.is_header_done()) {
-          header_done = true;
-          deadline = clock::now() + options().body_time;
-          if (!parser.is_done() && boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
-            std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-            const bool sent = co_await write(std::move(go_on));
-            if (!sent) co_return false;
-          }
-        }
-        if (parser.is_done()) co_return true;
-        if (error && error != http::error::need_more) throw refusal(error);
-        if (used > 0 && !in.empty()) continue;
-      }
-      const std::size_t had = in.size();
-      wire_->read_on();
-      const bool came = co_await wire_->until([&] { return in.size() > had || wire_->ended() || (!begun && host_.stopping && served_); }, deadline);
-      if (in.size() > had) continue;
-      if (came || !begun) co_return false;
-      throw HttpError(408, header_done ? "the request's body did not come within " + seconds(options().body_time) : "the request's header did not come within " + seconds(options().header_time));
-    }
-  }
-  HttpError refusal(const error_code& error) const {
-    if (error == http::error::body_limit) return {413, "the request's body is longer than " + std::to_string(options().body_bytes) + " bytes"};
-    if (error == http::error::header_limit) return {431, "the request's header is longer than " + std::to_string(options().header_bytes) + " bytes"};
-    return {400, "this is no HTTP request: " + error.message()};
-  }
-  static std::string seconds(std::chrono::milliseconds time) { return text_of(static_cast<double>(time.count()) / 1e3) + " s"; }
-
-  // Counts the bytes of requests that are being read.
-  void hold(std::size_t bytes) {
-    host_.body_bytes += bytes - held_;  // unsigned: wraps back
-    held_ = bytes;
-    if (bytes > 0 && host_.body_bytes > options().bodies_bytes) throw busy(503, "the server reads other long requests");
-  }
-  void be_busy(bool on) {
-    if (busy_ == on) return;
-    busy_ = on;
-    host_.busy += on ? 1 : -1;
-    if (host_.busy == 0 && host_.idle) host_.idle();
-  }
-
-  void describe(const HttpRequest& request) {
-    exchange_.keep_alive = request.keep_alive();
-    exchange_.chunked = request.version() >= 11;
-    exchange_.head = request.method() == http::verb::head;
-    exchange_.path = known_path(path_of(request));
-    const auto given = request.find("X-Request-Id");
-    if (given != request.end() && is_request_id(std::string_view(given->value().data(), given->value().size()))) exchange_.id = std::string(given->value().data(), given->value().size());
-  }
-
-  // ---- answering: a response, or nothing where it is written already
-
-  asio::awaitable<std::optional<Response>> answer(HttpRequest& request) {
+  // A response, or nothing where it is written already. `body_used`: called when the body need not be kept any more.
+  template <class BodyUsed>
+  asio::awaitable<std::optional<Response>> answer(HttpRequest& request, BodyUsed body_used) {
     check_access(request, options(), host_.loopback);
     const std::string_view path = path_of(request);
     const Endpoint endpoint = endpoint_of(request, path);
@@ -2185,28 +2185,34 @@ class Connection : public std::enable_shared_from_this<Connection> {
       case Endpoint::ready:
         if (host_.stopping || host_.broken) throw busy(503, host_.broken ? "the scheduler has ended" : "the server is stopping", 5);
         co_return status_response("ready");
-      case Endpoint::metrics:
-        co_return metrics_response();
+      case Endpoint::metrics: co_return metrics_response();
       case Endpoint::models: co_return json_response(service.models());
       case Endpoint::model: co_return json_response(service.model(path.substr(std::string_view("/v1/models/").size())));
       case Endpoint::tokenize: {
-        const auto work = [&service](std::string_view text) { return service.tokenize(text); };
-        const Json json = co_await elsewhere(body, work);
-        co_return json_response(json);
+        const auto work = [&service, &body] { return json_response(service.tokenize(body)); };
+        Response response = co_await reading(body, work);
+        co_return response;
       }
-      case Endpoint::detokenize: co_return json_response(service.detokenize(body));
+      case Endpoint::detokenize: {
+        const auto work = [&service, &body] { return json_response(service.detokenize(body)); };
+        Response response = co_await reading(body, work);
+        co_return response;
+      }
       case Endpoint::explain: {
         std::optional<Response> response = co_await explain(body);
         co_return response;
       }
       case Endpoint::chat:
       case Endpoint::completions: {
-        std::optional<Response> response = co_await complete(body, endpoint == Endpoint::chat);
+        std::optional<Response> response = co_await complete(body, endpoint == Endpoint::chat, body_used);
         co_return response;
       }
     }
     throw HttpError(500, "an endpoint that nobody answers");
   }
+
+ private:
+  const ServerOptions& options() const { return host_.options(); }
 
   // g++ 12 cannot have lists in braces inside a coroutine.
   static Response status_response(const char* status) { return json_response({{"status", status}}); }
@@ -2214,49 +2220,54 @@ class Connection : public std::enable_shared_from_this<Connection> {
     return {.type = "text/plain; version=0.0.4", .body = host_.metrics.text(host_.service.scheduler().stats(), options().scheduler.waiting)};
   }
 
-  // Short requests are read here, since a change of threads costs more; long ones do not hold up the others. Body and work outlive the wait: the
-  // frame that waits owns them, and it goes on only when the work is done.
+  // What the work refers to outlives the wait: the frame that waits owns it, and goes on only when the work is done.
   template <class Work>
-  asio::awaitable<std::invoke_result_t<Work, std::string_view>> elsewhere(const std::string& body, const Work& work) {
-    using Result = std::invoke_result_t<Work, std::string_view>;
-    if (body.size() < (16 << 10)) co_return work(body);
-    const auto there = [](const std::string& text, const Work& w) -> asio::awaitable<Result> { co_return w(text); };
-    asio::awaitable<Result> done = there(body, work);
+  asio::awaitable<std::invoke_result_t<Work>> elsewhere(const Work& work) {
+    using Result = std::invoke_result_t<Work>;
+    const auto there = [](const Work& w) -> asio::awaitable<Result> { co_return w(); };
+    asio::awaitable<Result> done = there(work);
     Result result = co_await asio::co_spawn(host_.pool, std::move(done), asio::use_awaitable);
+    co_return result;
+  }
+  // Short requests are read here, since a change of threads costs more; long ones do not hold up the others.
+  template <class Work>
+  asio::awaitable<std::invoke_result_t<Work>> reading(const std::string& body, const Work& work) {
+    if (body.size() < (16 << 10)) co_return work();
+    std::invoke_result_t<Work> result = co_await elsewhere(work);
     co_return result;
   }
 
   std::shared_ptr<Mailbox> mailbox() {
     const std::weak_ptr<Wire> wire = wire_;
-    return std::make_shared<Mailbox>(options().unsent_bytes, [wire, executor = wire_->executor()] {
+    return std::make_shared<Mailbox>([wire, executor = wire_->executor()] {
       asio::post(executor, [wire] {
         if (const auto alive = wire.lock()) alive->wake();
       });
     });
   }
-  asio::awaitable<bool> mail_came(const Completion& completion) {
+  // False where the client leaves before.
+  asio::awaitable<bool> mail_came(const Mailbox& mail) {
     wire_->watch(true);
-    co_await wire_->until([&] { return !completion.mail().empty() || wire_->ended(); }, Wire::never());
+    co_await wire_->until([&] { return !mail.empty() || wire_->ended(); }, Wire::never());
     wire_->watch(false);
-    co_return !wire_->ended() && !completion.mail().overflowed();
+    co_return !wire_->ended();
   }
 
-  asio::awaitable<std::optional<Response>> complete(std::string& body, bool chat) {
+  template <class BodyUsed>
+  asio::awaitable<std::optional<Response>> complete(std::string& body, bool chat, BodyUsed body_used) {
     const std::shared_ptr<Mailbox> mail = mailbox();
-    const std::string id = exchange_.id;
-    const auto arrival = exchange_.arrival;
     Service& service = host_.service;
-    const auto work = [&service, &id, &mail, chat, arrival](std::string_view text) { return service.complete(text, chat, id, arrival, mail); };
-    const std::unique_ptr<Completion> completion = co_await elsewhere(body, work);
+    const auto work = [&] { return service.complete(body, chat, exchange_.id, exchange_.arrival, mail); };
+    const std::unique_ptr<Completion> completion = co_await reading(body, work);
     std::string().swap(body);  // the answer may take long
-    hold(0);
-    const Answering counted(host_.metrics);
+    body_used();
+    const Metrics::Answering counted(host_.metrics);
     if (completion->streamed()) {
       co_await stream(*completion);
       co_return std::nullopt;
     }
     while (!completion->whole()) {
-      const bool came = co_await mail_came(*completion);
+      const bool came = co_await mail_came(*mail);
       if (!came) {
         gone();
         co_return std::nullopt;
@@ -2266,16 +2277,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
     }
     Response response = json_response(completion->response());
     response.headers.emplace_back("Server-Timing", server_timing(*completion->known()));
-    note(*completion);
+    exchange_.note(host_, *completion);
     co_return response;
   }
 
-  // Headers leave with the first token: until then an error is still a status.
+  // Headers leave with the first token: until then an error is a status.
   asio::awaitable<void> stream(Completion& completion) {
     bool begun = false;
     while (!completion.over()) {
       if (!completion.pending()) {
-        const bool came = co_await mail_came(completion);
+        const bool came = co_await mail_came(completion.mail());
         if (!came) co_return gone();
         completion.take();
       }
@@ -2283,21 +2294,22 @@ class Connection : public std::enable_shared_from_this<Connection> {
       std::string text = chunk_text(completion.next(), exchange_.chunked);
       if (completion.over() && exchange_.chunked) text += "0\r\n\r\n";
       if (text.empty()) continue;
-      if (!begun) {
-        Headers all = headers();
-        all.emplace_back("Cache-Control", "no-store");
-        all.emplace_back("Server-Timing", server_timing(*completion.known()));
-        if (exchange_.chunked) all.emplace_back("Transfer-Encoding", "chunked");
-        text = head_text(200, "text/event-stream", all) + text;
-        begun = true;
-      }
-      const bool sent = co_await wire_->write(std::move(text), options().write_time, [&] { return completion.mail().overflowed(); });
+      if (!begun) text = stream_head(completion) + text;
+      begun = true;
+      const bool sent = co_await wire_->write(std::move(text), host_.patience(), [&] { return completion.mail().bytes() > options().unsent_bytes; });
       if (!sent) co_return gone();
       completion.sent();
     }
     if (!exchange_.chunked) exchange_.keep_alive = false;
-    note(completion);
-    finish(200);
+    exchange_.note(host_, completion);
+    exchange_.finish(host_, 200);
+  }
+  std::string stream_head(const Completion& completion) const {
+    Headers all = exchange_.headers(host_.stopping);
+    all.emplace_back("Cache-Control", "no-store");
+    all.emplace_back("Server-Timing", server_timing(*completion.known()));
+    if (exchange_.chunked) all.emplace_back("Transfer-Encoding", "chunked");
+    return head_text(200, "text/event-stream", all);
   }
 
   // A client that left; leaving this scope cancels what runs for it.
@@ -2305,74 +2317,242 @@ class Connection : public std::enable_shared_from_this<Connection> {
     host_.metrics.gone();
     exchange_.keep_alive = false;
     exchange_.line["error"] = wire_->ended() && !wire_->gave_up() ? "the client left" : "the client does not read its answer";
-    finish(499);
+    exchange_.finish(host_, 499);
     wire_->close();
   }
 
   asio::awaitable<std::optional<Response>> explain(const std::string& body) {
     const std::shared_ptr<Mailbox> mail = mailbox();
     Service& service = host_.service;
-    const auto arrival = exchange_.arrival;
-    const auto work = [&service, &mail, arrival](std::string_view text) { return std::make_unique<Explanation>(service, text, arrival, mail); };
-    const std::unique_ptr<Explanation> explanation = co_await elsewhere(body, work);
+    const auto begin = [&] { return std::make_unique<Explanation>(service, body, exchange_.arrival, mail); };
+    const std::unique_ptr<Explanation> explanation = co_await reading(body, begin);
     while (!explanation->over()) {
-      wire_->watch(true);
-      co_await wire_->until([&] { return !mail->empty() || wire_->ended(); }, Wire::never());
-      wire_->watch(false);
-      if (wire_->ended()) {
+      const bool came = co_await mail_came(*mail);
+      if (!came) {
         gone();
         co_return std::nullopt;
       }
       explanation->take();
     }
-    co_return json_response(explanation->json());
+    const auto end = [&] { return json_response(explanation->json()); };
+    Response response = co_await elsewhere(end);
+    co_return response;
   }
 
-  struct Answering {
-    explicit Answering(Metrics& of) : metrics(of) { ++metrics.answering; }
-    Answering(const Answering&) = delete;
-    Answering& operator=(const Answering&) = delete;
-    ~Answering() { --metrics.answering; }
-    Metrics& metrics;
-  };
+  Host& host_;
+  std::shared_ptr<Wire> wire_;
+  Exchange& exchange_;
+};
 
-  // ---- writing, counting, logging
+}  // namespace diecast::serve
 
-  Headers headers() const {
-    Headers all{{"X-Request-Id", exchange_.id}};
-    const bool stays = exchange_.keep_alive && !host_.stopping;
-    if (!stays) all.emplace_back("Connection", "close");
-    else if (!exchange_.chunked) all.emplace_back("Connection", "keep-alive");
-    return all;
+// ---- diecast/serve/reading.hpp
+// The next request of a connection, read within its limits of bytes and of time.
+
+#include <boost/beast/core/string.hpp>
+
+namespace diecast::serve {
+
+class RequestReader {
+ public:
+  using clock = Wire::clock;
+
+  RequestReader(Host& host, Wire& wire) : host_(host), wire_(wire), body_(host), busy_(host) {}
+
+  // False where the client closes the connection, or is idle for too long, before it begins one. `served`: it is not the connection's first.
+  asio::awaitable<bool> read(Parser& parser, bool served) {
+    parser.eager(true);
+    parser.header_limit(static_cast<std::uint32_t>(options().header_bytes));
+    parser.body_limit(options().body_bytes);
+    std::string& in = wire_.in();
+    auto deadline = clock::now() + options().idle_time;
+    bool begun = false, header_done = false;
+    while (true) {
+      if (!in.empty()) {
+        if (!begun) deadline = clock::now() + options().header_time;
+        begun = true;
+        busy_.set(true);
+        error_code error;
+        const std::size_t used = parser.put(asio::buffer(in), error);
+        in.erase(0, used);
+        body_.hold(parser.get().body().size());
+        if (!header_done && parser.is_header_done()) {
+          header_done = true;
+          check_coding(parser.get());
+          deadline = clock::now() + options().body_time;
+          if (!parser.is_done() && boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+            std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+            const bool sent = co_await wire_.write(std::move(go_on), host_.patience(), [] { return false; });
+            if (!sent) co_return false;
+          }
+        }
+        if (parser.is_done()) co_return true;
+        if (error && error != http::error::need_more) throw refusal(error);
+        if (used > 0 && !in.empty()) continue;
+      }
+      const std::size_t had = in.size();
+      wire_.read_on();
+      const bool came = co_await wire_.until([&] { return in.size() > had || wire_.ended() || (!begun && host_.stopping && served); }, deadline);
+      if (in.size() > had) continue;
+      if (came || !begun) co_return false;
+      throw HttpError(408, header_done ? "the request's body did not come within " + seconds(options().body_time) : "the request's header did not come within " + seconds(options().header_time));
+    }
   }
-  // Temporaries with a destructor stand in names of their own before a co_await: g++ 12 destroys some of them twice.
-  asio::awaitable<bool> write(std::string bytes) {
-    const bool sent = co_await wire_->write(std::move(bytes), options().write_time, [] { return false; });
-    co_return sent;
+
+  // The request's body was used, or thrown away.
+  void forget_body() { body_.hold(0); }
+  // The request is answered.
+  void over() { busy_.set(false); }
+
+ private:
+  const ServerOptions& options() const { return host_.options(); }
+
+  // Beast takes a body in another coding for none; it would be read as the next request.
+  static void check_coding(const HttpRequest& request) {
+    const auto coding = request[http::field::transfer_encoding];
+    if (!coding.empty() && !boost::beast::iequals(coding, "chunked")) throw HttpError(400, "a body comes whole or in chunks, not in another transfer coding");
   }
-  void note(const Completion& completion) {
-    host_.metrics.answered(*completion.known());
-    const Usage& usage = completion.usage();
-    exchange_.line.update({{"prompt_tokens", usage.prompt_tokens},
-                           {"completion_tokens", usage.completion_tokens},
-                           {"cached_tokens", usage.cached_tokens},
-                           {"finish_reason", completion.finish_reason()},
-                           {"timing", timing_json(*completion.known())}});
+  HttpError refusal(const error_code& error) const {
+    if (error == http::error::body_limit) return {413, "the request's body is longer than " + std::to_string(options().body_bytes) + " bytes"};
+    if (error == http::error::header_limit) return {431, "the request's header is longer than " + std::to_string(options().header_bytes) + " bytes"};
+    return {400, "this is no HTTP request: " + error.message()};
   }
-  void finish(int status) {
-    host_.metrics.request(exchange_.path, status);
-    const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - exchange_.arrival).count();
-    Json line{{"id", exchange_.id}, {"path", exchange_.path}, {"status", status}, {"ms", milliseconds(took)}};
-    line.update(exchange_.line);
-    host_.log("request", std::move(line));
+  static std::string seconds(std::chrono::milliseconds time) { return text_of(static_cast<double>(time.count()) / 1e3) + " s"; }
+
+  Host& host_;
+  Wire& wire_;
+  Host::BodyBytes body_;
+  Host::Busy busy_;
+};
+
+}  // namespace diecast::serve
+
+// ---- diecast/serve/connection.hpp
+// One connection: requests come one after the other, each is read, answered, logged and counted.
+
+#include <new>
+
+namespace diecast::serve {
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(tcp::socket socket, Host& host) : host_(host), wire_(std::make_shared<Wire>(std::move(socket))), reader_(host, *wire_), answering_(host, wire_, exchange_) {
+    ++host_.metrics.connections;
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() { --host_.metrics.connections; }
+
+  asio::awaitable<void> run() {
+    const auto self = shared_from_this();
+    bool more = true;
+    while (more) more = co_await serve_one();
+    wire_->close();
+  }
+  // A connection too many: hears why, and that it may come back.
+  asio::awaitable<void> refuse() {
+    const auto self = shared_from_this();
+    std::string text = too_many();
+    co_await wire_->write(std::move(text), {std::chrono::seconds(1), std::chrono::seconds(1)}, [] { return false; });
+    co_await wire_->linger();
+  }
+
+  void wake() { wire_->wake(); }
+  void abort() { wire_->close(); }
+
+ private:
+  std::string too_many() const {
+    const HttpError error = busy(503, "the server has " + std::to_string(host_.options().connections) + " connections, more it does not take");
+    return response_text(error_response(error), {{"Connection", "close"}}, true);
+  }
+
+  asio::awaitable<bool> serve_one() {
+    Parser parser;
+    exchange_ = {};
+    std::optional<HttpError> error;
+    try {
+      const bool came = co_await reader_.read(parser, served_);
+      if (!came) {
+        reader_.over();
+        co_return false;
+      }
+    } catch (const HttpError& refused) {
+      error = refused;
+    }
+    const bool whole = parser.is_done() && !error;  // else what follows is no request
+    exchange_.arrival = Exchange::clock::now();
+    exchange_.id = host_.new_id();
+    if (parser.is_header_done()) exchange_.describe(parser.get());
+    if (!whole) exchange_.keep_alive = false;
+    std::optional<Response> response;
+    if (!error) {
+      try {
+        response = co_await answering_.answer(parser.get(), [this] { reader_.forget_body(); });
+      } catch (const Error& refused) {
+        error = http_error(refused);
+      } catch (const std::bad_alloc&) {
+        error = busy(503, "the server has too little memory for this request");
+      } catch (const std::exception& unexpected) {
+        error = HttpError(500, unexpected.what());
+      }
+    }
+    reader_.forget_body();
+    served_ = true;
+    if (error) {
+      response = error_response(*error);
+      exchange_.line["error"] = error->what();
+    }
+    // Temporaries with a destructor stand in names of their own before a co_await: g++ 12 destroys some of them twice.
+    bool sent = true;
+    if (response) {
+      std::string text = response_text(*response, exchange_.headers(host_.stopping), !exchange_.head);
+      sent = co_await wire_->write(std::move(text), host_.patience(), [] { return false; });
+      exchange_.finish(host_, response->status);
+    }
+    if (!whole && sent) co_await wire_->linger();
+    reader_.over();
+    co_return sent && exchange_.keep_alive && !host_.stopping && !wire_->ended();
   }
 
   Host& host_;
   std::shared_ptr<Wire> wire_;
   Exchange exchange_;
-  std::size_t held_ = 0;
-  bool busy_ = false, served_ = false;
+  RequestReader reader_;
+  Answering answering_;
+  bool served_ = false;
 };
+
+}  // namespace diecast::serve
+
+// ---- diecast/serve/short_slices.hpp
+// The thread that serves does little at a time, and every client waits for it. Where the engine's threads keep all cores busy, Linux lets a thread
+// that wakes up wait for the end of a time slice, some milliseconds. One that asks for short slices is let in at once (EEVDF, Linux 6.12 and later).
+// Its share of the processor stays the same, so it needs no privilege.
+
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace diecast::serve {
+
+// Of the calling thread, and of threads that it starts later. Elsewhere, and where the system refuses, nothing changes.
+inline void ask_for_short_slices() {
+#if defined(SYS_sched_getattr) && defined(SYS_sched_setattr)
+  struct {  // the system's struct sched_attr in its first size, which no header of the C library has
+    std::uint32_t size, policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime, deadline, period;
+  } attributes{};
+  constexpr std::uint32_t other = 0;  // the policy of ordinary threads
+  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != other) return;
+  attributes.size = sizeof attributes;
+  attributes.runtime = 100'000;  // ns: the least that is possible
+  static_cast<void>(::syscall(SYS_sched_setattr, 0, &attributes, 0));
+#endif
+}
 
 }  // namespace diecast::serve
 
@@ -2413,6 +2593,7 @@ class Listener final : public Serving {
 
   bool run(bool stop_on_signals) override {
     std::jthread steps([this](const std::stop_token& stop) { step(stop); });
+    ask_for_short_slices();
     if (stop_on_signals) {
       signals_.add(SIGTERM);
       signals_.add(SIGINT);

@@ -87,6 +87,7 @@ void Machine::start(BlockState& block, int number) {
   block.left = block.at_barrier = 0;
   block.warps.assign(static_cast<std::size_t>(warps_), {});
   block.named = {};
+  block.bulk.clear();
   block.records.clear();
   block.stamp = ++memory_.stamps;
   if (kernel_.shared_bytes > 0) std::fill_n(memory_.state(block.shared), kernel_.shared_bytes, State::unwritten);
@@ -209,7 +210,7 @@ void Machine::leave(LaneState& lane) {
   BlockState& block = block_of(lane);
   WarpState& warp = block.warps[static_cast<std::size_t>(lane.thread / 32)];
   warp.gone |= 1u << lane.thread % 32;
-  ++block.left;
+  if (++block.left == kernel_.threads) check_bulk_awaited(lane);
   --alive_;
   for (std::uint32_t left = warp.waiting; left != 0; left &= left - 1) {
     LaneState& other = lane_of_warp(lane, __builtin_ctz(left));

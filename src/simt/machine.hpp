@@ -34,10 +34,11 @@ struct Random {
   }
 };
 
-enum class Status : unsigned char { ready, meeting, barrier, named_barrier, flag, polling, left };
+enum class Status : unsigned char { ready, meeting, barrier, named_barrier, flag, polling, bulk, left };
 
 struct Stop {};  // thrown through a lane that has failed
 
+struct LaneState;
 struct Copy {  // asynchronous, on its way
   Address to, from;
   std::size_t bytes;
@@ -45,6 +46,19 @@ struct Copy {  // asynchronous, on its way
   std::array<std::byte, 16> seen;  // what lay there when it was started
   std::uint64_t group;
   Place place;
+};
+
+struct BulkCopy {
+  Address to, from;
+  std::vector<std::byte> seen;
+  Place place;
+};
+// Where bulk copies arrive.
+struct BulkBarrier {
+  int copies = 0;           // of a phase
+  std::uint32_t phase = 0;  // that is not over
+  std::vector<BulkCopy> started{};
+  std::vector<LaneState*> waiting{};
 };
 
 struct LaneState : Lane {
@@ -91,6 +105,7 @@ struct BlockState {
   int at_barrier = 0;
   std::vector<WarpState> warps;
   std::array<NamedBarrier, 16> named;
+  std::unordered_map<Address, BulkBarrier> bulk;
   Records records;  // of shared memory
   std::uint32_t stamp = 0;
   Address shared = 0;
@@ -111,6 +126,10 @@ class Machine {
   void copy_async(LaneState&, void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t bytes, bool valid,
                   const Place&);
   void land_copies(LaneState&, std::uint64_t first_that_stays);
+  void init_bulk(LaneState&, void* barrier, std::int64_t index, int copies, const Place&);
+  void copy_bulk(LaneState&, void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t unit, int count,
+                 void* barrier, std::int64_t barrier_index, const Place&);
+  void wait_bulk(LaneState&, void* barrier, std::int64_t index, std::uint32_t phase, const Place&);
   void barrier(LaneState&, const Place&);
   void named_barrier(LaneState&, int id, int threads, bool waits, const Place&);
   void sync_warp(LaneState&, std::uint32_t lanes, const Place&);
@@ -155,6 +174,15 @@ class Machine {
   Records& records_of(const Region&);
   void release(LaneState&, Address, bool continues);
   void acquire(LaneState&, Address);
+
+  // Bulk copies (bulk.cpp).
+  struct BulkTarget {
+    Address address;
+    BulkBarrier& barrier;
+  };
+  BulkTarget bulk_target(LaneState&, void* base, std::int64_t index, const char* verb, const Place&);
+  void land_bulk(LaneState&, BulkBarrier&);
+  void check_bulk_awaited(LaneState&);  // when the last lane of a block leaves
 
   // Meetings (meetings.cpp): true for the last one to come, who then wakes the others of `mask`.
   bool come(LaneState&, const char* name, std::uint32_t mask, void* data, const Place&);

@@ -69,10 +69,22 @@ struct Toucher {
       if (known->epoch[32 * number + static_cast<std::uint32_t>(__builtin_ctz(left))] < record.epoch) return false;
     return true;
   }
+
+  // Of a record that it does not know: those lanes that it does not know, itself not among them.
+  std::uint32_t unknown_lanes(const Record& record) const {
+    const std::uint32_t other = record.warp / warps, number = record.warp % warps;
+    const Known* known = other == block ? clock->own.get() : clock->others ? clock->others->find(other) : nullptr;
+    std::uint32_t lanes = record.warp == warp ? record.lanes & ~(1u << lane) : record.lanes;
+    for (std::uint32_t left = lanes; known != nullptr && left != 0; left &= left - 1) {
+      const auto one = static_cast<std::uint32_t>(__builtin_ctz(left));
+      if (known->epoch[32 * number + one] >= record.epoch) lanes &= ~(1u << one);
+    }
+    return lanes;
+  }
 };
 
-// Enters an access to the bytes [address, address + bytes) and gives the record that it races with, if there is one. The first record of a
-// list is of the latest access.
+// Enters an access to the bytes [address, address + bytes) and gives the record that it races with, if there is one, with the lanes that it
+// races with. The first record of a list is of the latest access.
 inline std::optional<Record> touch(Memory::Impl& memory, Records& records, std::uint32_t stamp, Address address, std::size_t bytes,
                                    Touch how, const Toucher& who, const Place& place) {
   const Address end = address + bytes;
@@ -104,7 +116,11 @@ inline std::optional<Record> touch(Memory::Impl& memory, Records& records, std::
       if ((record.bytes & mask) != 0) {
         const bool conflict = record.touch != how || how == Touch::write;
         const bool known = who.knows(record);
-        if (conflict && !known) return record;
+        if (conflict && !known) {
+          Record racing = record;
+          racing.lanes = who.unknown_lanes(record);
+          return racing;
+        }
         // What is ordered before this access and covered by it needs no memory: whoever is ordered after this one is after that, too.
         if (known && (record.bytes & ~mask) == 0 && (how == Touch::write || record.touch == how)) {
           (before == 0 ? cell.first : records[before].next) = next;

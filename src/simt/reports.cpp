@@ -122,6 +122,12 @@ void Machine::stuck() {
             what += std::to_string(now) + ")";
           }
           break;
+        case Status::bulk: {
+          const BulkBarrier& barrier = block->bulk.at(lane.flag);
+          what = "wait for bulk copies at " + short_place(lane.place) + " (" + std::to_string(barrier.started.size()) + " of " +
+                 std::to_string(barrier.copies) + " have been started)";
+          break;
+        }
         case Status::polling:
           what = "poll " + element(*memory_.find(lane.flag), lane.flag) + " in vain at " + short_place(lane.place);
           break;

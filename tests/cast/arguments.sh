@@ -80,6 +80,14 @@ cast --embed; expect_sentence 2 "--embed takes a SOURCE"
 cast --embed tiny Hi; expect_status 0; expect_last "engine: $project/build/cast/engines/tiny-embedded"
 cast --embed plain.gguf Hi -- --greedy; expect_status 0; expect_out "<run>"$'\n'"<--greedy>"$'\n'"<-->"$'\n'"<Hi>"
 if [[ $(tail -n 1 "$lab/err") != "engine: $project/build/cast/engines/model_plain_"????????-embedded ]]; then problem "stderr ends otherwise: $err"; fi
+# An engine with device code is another program, and answers with it unless told otherwise.
+cast --emulated; expect_sentence 2 "--emulated takes a SOURCE"
+cast --emulated tiny Hi; expect_status 0; expect_last "engine: $project/build/cast/engines/tiny-emulated"
+expect_out "<run>"$'\n'"<--backend>"$'\n'"<emulated>"$'\n'"<-->"$'\n'"<Hi>"
+cast --emulated tiny Hi -- --backend cpu; expect_out "<run>"$'\n'"<--backend>"$'\n'"<cpu>"$'\n'"<-->"$'\n'"<Hi>"
+cast --emulated tiny; expect_status 0; expect_out ''
+CUDACXX=$lab/none CUDA_PATH=$lab/none PATH=$(printf '%s' "$PATH" | tr : '\n' | grep -v -i cuda | paste -s -d :) cast --cuda tiny Hi
+expect_sentence 2 "nvcc is not here, which compiles the backend cuda"
 # The known folder under another path is the known model.
 cast "$project/models/../models/tiny" Hi; expect_last "engine: $project/build/cast/engines/tiny"
 

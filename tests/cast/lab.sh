@@ -44,8 +44,9 @@ cmake_minimum_required(VERSION 3.22)
 project(lab LANGUAGES NONE)
 file(GLOB configs CONFIGURE_DEPENDS "${CMAKE_BINARY_DIR}/configs/*.hpp")
 list(TRANSFORM configs REPLACE ".*/(.*)\\.hpp$" "engine_\\1")
-foreach(target engine_any engine_toy engine_parts engine_tiny diecast_tool ${configs})
+foreach(target engine_any engine_toy engine_parts engine_tiny emulated_tiny diecast_tool ${configs})
   string(REPLACE "engine_" "" name ${target})
+  string(REGEX REPLACE "^emulated_(.*)" "\\1-emulated" name ${name})
   set(file "${CMAKE_BINARY_DIR}/engines/${name}")
   add_custom_command(OUTPUT "${file}" DEPENDS source.txt VERBATIM COMMAND sh "${CMAKE_SOURCE_DIR}/compile" "${file}")
   add_custom_target(${target} DEPENDS "${file}")
@@ -72,9 +73,15 @@ ENGINE
 chmod +x "$1"
 END
 
-# pip: copies a wheel; the file `pip` says what goes wrong (offline, full, slow, damaged). Any other use of Python is the real one.
+# pip: copies a wheel, installs an empty folder; the file `pip` says what goes wrong (offline, full, slow, damaged). Any other use of Python is the real one.
 cat >"$bin/python3" <<'END'
 #!/bin/bash
+if [[ "${1-} ${2-} ${3-}" == "-m pip install" ]]; then
+  while [[ $1 != --target ]]; do shift; done
+  echo "${@:3}" >>"$LAB/installations"
+  [[ $(cat "$LAB/pip" 2>/dev/null) != offline ]] && mkdir "$2"
+  exit
+fi
 if [[ "${1-} ${2-} ${3-}" != "-m pip download" ]]; then exec "$REAL_PYTHON" "$@"; fi
 name=${!#}
 name=${name%%==*}

@@ -8,13 +8,12 @@ import argparse
 import re
 import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+from chromium import Chromium  # noqa: E402
 from served import Served  # noqa: E402
 
 
@@ -47,12 +46,6 @@ class Text(HTMLParser):
                 self.text[name] += data
 
 
-def chromium(program, url, *options):
-    with tempfile.TemporaryDirectory() as home:
-        return subprocess.run([program, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={home}", "--virtual-time-budget=30000", *options, url],
-                              capture_output=True, text=True, timeout=120).stdout
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engine", required=True)
@@ -64,11 +57,11 @@ def main():
         print("skipped: Chromium or the model is not here")
         return 77
 
-    with Served(options.engine, "--model", options.model, "--quiet") as server:
-        for _ in range(10):  # Chromium's virtual time does not wait for a stream: on a busy machine the picture may be taken too early
-            page = Text(chromium(program, server.url + "/#ask", "--dump-dom"))
-            if page.text["status"] == "Done.":
-                break
+    ended = "(status => !!status && (status.className === 'error' || ['Done.', 'Stopped.'].includes(status.textContent)))(document.getElementById('status'))"
+    with Served(options.engine, "--model", options.model, "--quiet") as server, Chromium(program) as browser:
+        opened = browser.open(server.url + "/#ask")
+        opened.wait_for(ended)
+        page = Text(opened.html())
         for name in ("status", "answer", "answer-note", "stages", "tokens-note", "blocks-note", "cache-note", "chosen", "kept"):
             print(f"{name}: {page.text[name][:200]!r}")
         assert page.text["status"] == "Done.", page.text["status"]
@@ -81,8 +74,10 @@ def main():
         assert page.classes["block"] >= 1 and page.classes["number"] > 40
         assert "can be drawn" in page.text["kept"] and "Chosen: " in page.text["chosen"]
         if options.screenshots:
-            for name, size in (("desk", "1000,2700"), ("phone", "390,3500")):
-                chromium(program, server.url + "/#ask", f"--screenshot={options.screenshots / name}.png", f"--window-size={size}")
+            for name, width, height in (("desk", 1000, 2700), ("phone", 390, 3500)):
+                seen = browser.open(server.url + "/#ask", width, height)
+                seen.wait_for(ended)
+                seen.screenshot(options.screenshots / f"{name}.png")
         assert server.stop(signal.SIGTERM) == 0
     return 0
 

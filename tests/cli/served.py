@@ -6,10 +6,10 @@ import threading
 
 
 class Served:
-    """Starts `engine serve` on a free port and waits until it listens. Its log, one JSON object a line, is in `log`."""
+    """Starts `engine serve` on a free port, or on this one, and waits until it listens. Its log, one JSON object a line, is in `log`."""
 
-    def __init__(self, engine, *options):
-        self.process = subprocess.Popen([engine, "serve", "--port", "0", *options], stderr=subprocess.PIPE, text=True)
+    def __init__(self, engine, *options, port=0):
+        self.process = subprocess.Popen([engine, "serve", "--port", str(port), *options], stderr=subprocess.PIPE, text=True)
         self.log, self.words = [], []
         self.port = None
         for line in self.process.stderr:

@@ -1,6 +1,7 @@
 // The engine file: what comes out is what went in, bit for bit, and a damaged file is a sentence. The right bytes are the tensors' own.
 #include <diecast/cpu/engine_file.hpp>
 #include <diecast/cpu/unpack.hpp>
+#include <diecast/tokens/make_tokenizer.hpp>
 
 #include <catch2/catch.hpp>
 
@@ -104,6 +105,40 @@ TEST_CASE("an engine file gives back every odd model as it was") {
   }
 }
 
+TEST_CASE("an engine file gives back a prepared tokenizer, in its own memory") {
+  const Spec spec = testing::odd_specs()[0].second;
+  Spec letters = spec;
+  letters.vocab = 97;
+  Model model = model_of(letters, testing::random_weights(letters, 3));
+  model.tokenizer = {};
+  for (int byte = 0x20; byte < 0x7F; ++byte) model.tokenizer.pieces.push_back(std::string(1, static_cast<char>(byte)));
+  model.tokenizer.pieces.insert(model.tokenizer.pieces.end(), {"th", "the"});
+  model.tokenizer.merges = {"t h", "th e"};
+  model.tokenizer.pre_tokenizer = "gpt-2";
+  model.tokenizer = prepared(model.tokenizer);
+  const Written file;
+  cpu::write_engine_file(file.path.string(), model, {}, cpu::pack(model.spec, model.weights, 1));
+  std::shared_ptr<const Tokenizer> tokenizer;
+  {
+    const cpu::EngineFile back = cpu::open_engine_file(file.path.string());
+    CHECK(back.model.tokenizer.pieces.empty());
+    const TokenizerTables whole = cpu::unpack_tokenizer(back.model);
+    CHECK(whole.pieces == model.tokenizer.pieces);
+    CHECK(whole.merges == model.tokenizer.merges);
+    tokenizer = make_tokenizer(back.model.tokenizer);
+  }
+  CHECK(tokenizer->encode("the") == std::vector<int>{96});  // the file is mapped as long as the tokenizer reads it
+  const std::string bytes = file.read(), state(reinterpret_cast<const char*>(model.tokenizer.prepared->bytes.data()), model.tokenizer.prepared->bytes.size());
+  std::string other = bytes, memory;
+  other[bytes.find(state) + 8 + 90] ^= 1;  // a letter of a piece
+  CHECK_THROWS_WITH(cpu::unpack_tokenizer(open(other, memory).model), Catch::Contains("is not what its tokenizer's tables give"));
+  letters.vocab = 96;
+  model.spec = letters;
+  model.weights = testing::random_weights(letters, 3);
+  cpu::write_engine_file(file.path.string(), model, {}, cpu::pack(model.spec, model.weights, 1));
+  CHECK_THROWS_WITH(cpu::open_engine_file(file.path.string()), Catch::Contains("the tokenizer has 97 ids, the embedding only 96 rows"));
+}
+
 TEST_CASE("every format is packed without a loss") {
   testing::Random random(11);
   for (const Format format : {Format::f32, Format::f16, Format::bf16, Format::q4_0, Format::q4_1, Format::q5_0, Format::q5_1, Format::q8_0, Format::q4_k, Format::q5_k, Format::q6_k}) {
@@ -125,9 +160,12 @@ TEST_CASE("a damaged engine file is refused with a sentence, or it is one") {
   const std::string whole = file.read();
   std::string memory;
   CHECK(open(whole, memory).model.spec == spec);
-  for (std::size_t size : {std::size_t{0}, std::size_t{15}, std::size_t{16}, std::size_t{95}, std::size_t{96}, std::size_t{200}, whole.size() / 2, whole.size() - 1}) {
+  for (std::size_t size : {std::size_t{0}, std::size_t{15}, std::size_t{16}, std::size_t{103}, std::size_t{104}, std::size_t{200}, whole.size() / 2, whole.size() - 1}) {
     CAPTURE(size);
     CHECK_THROWS_AS(open(whole.substr(0, size), memory), Error);
+    const Written shorter;  // the same on a disk: what is mapped is not looked at beyond its end
+    std::ofstream(shorter.path, std::ios::binary) << whole.substr(0, size);
+    CHECK_THROWS_AS(cpu::open_engine_file(shorter.path.string()), Error);
   }
   int refused = 0;
   const std::size_t facts = 4096;  // everything before the parts

@@ -1,4 +1,4 @@
-// Fuzzes an engine file: header, facts, tokenizer's tables, table of parts; then first and last row of every matrix, and the tensors unpacked.
+// Fuzzes an engine file: header, facts, tokenizer's tables and state, table of parts; then first and last row of every matrix, and the tensors unpacked.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -41,7 +41,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Weights weights = cpu::unpack_weights(*file.packed);
     require(weights.layers.size() == static_cast<std::size_t>(file.model.spec.layers), "the layers are as many as the spec says");
     require(!to_json(file.model.spec).empty(), "an accepted spec can be shown");
-    accepted([&] { make_tokenizer(file.model.tokenizer); });
+    accepted([&] {
+      const auto tokenizer = make_tokenizer(file.model.tokenizer);
+      for (const int id : tokenizer->encode(PromptText{"the thing <|end|> in", {}})) require(id >= 0 && id < tokenizer->size(), "ids lie in the vocabulary");
+    });
   });
   return 0;
 }

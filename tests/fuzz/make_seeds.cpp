@@ -1,11 +1,13 @@
 // Writes the binary seeds: whole GGUF models of each family, a container with every type, safetensors of the tiny configs.
 // make_seeds FOLDER, FOLDER being tests/fuzz/corpus. The seeds are committed; run it again when the builders change.
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include <diecast/cpu/engine_file.hpp>
 #include <diecast/files/format.hpp>
+#include <diecast/tokens/make_tokenizer.hpp>
 
 #include "files/gguf_builder.hpp"
 #include "files/hf_support.hpp"
@@ -119,8 +121,13 @@ void engine_file(const std::string& path, const Spec& spec, Format format) {
     const auto bytes = std::make_shared<std::vector<std::byte>>(row_bytes(format, up.cols) * static_cast<std::size_t>(up.rows), std::byte{0x35});
     up = {up.name, format, up.rows, up.cols, *bytes, bytes};
   }
-  for (int byte = 0x20; byte < 0x20 + spec.vocab; ++byte) model.tokenizer.pieces.push_back(std::string(1, static_cast<char>(byte)));
+  for (int byte = 0x20; byte < 0x20 + (std::min)(spec.vocab, 95); ++byte) model.tokenizer.pieces.push_back(std::string(1, static_cast<char>(byte)));
+  if (spec.vocab > 95) {  // all letters: a tokenizer that works, prepared
+    model.tokenizer.pieces.insert(model.tokenizer.pieces.end(), {"th", "the"});
+    model.tokenizer.merges = {"t h", "th e"};
+  }
   model.tokenizer.pre_tokenizer = "gpt-2";
+  if (spec.vocab > 95) model.tokenizer = prepared(model.tokenizer);
   model.chat_template = "{{ messages }}";
   cpu::write_engine_file(path, model, {"w", "t", "c", "g", "a"}, cpu::pack(spec, model.weights, 1));
 }
@@ -159,4 +166,7 @@ int main(int count, char** arguments) {
   absolute.head = UntiedHead{.bias = true};
   engine_file(folder + "/engine_file/q5", rope, Format::q5_0);
   engine_file(folder + "/engine_file/floats", absolute, Format::f32);
+  Spec letters = absolute;
+  letters.vocab = 100;
+  engine_file(folder + "/engine_file/prepared", letters, Format::f32);
 }

@@ -1,6 +1,10 @@
 // What is shared between requests: beginnings that are known, and the prompt of several choices. The answers are those without.
 #include <catch2/catch.hpp>
 
+#include <unistd.h>
+
+#include <filesystem>
+
 #include "scripted_company.hpp"
 
 using namespace diecast;
@@ -123,6 +127,29 @@ TEST_CASE("What was used longest ago goes first, leaves before what they stand o
   CHECK_FALSE(cache.evict());
   table.remove(sequence);
   CHECK(cache.evict());
+}
+
+TEST_CASE("A saved sequence is a known beginning, for its salt and its engine alone") {
+  const std::string path = (std::filesystem::temp_directory_path() / ("diecast-warm-" + std::to_string(::getpid()))).string();
+  Company company(endless());
+  Session session(company.model, company.tokenizer, {eos, end_id});
+  session.generate({.prompt = prompt_of(40, 1), .max_tokens = 3});
+  session.save(path, "engine one");
+  CHECK_THROWS_WITH(company.scheduler.warm(path, "engine two"), Catch::Contains("engine two"));
+  CHECK_THROWS_WITH(Company(endless(), {.cache_tokens = 32}).scheduler.warm(path, "engine one"), Catch::Contains("the context holds 32"));
+  CHECK_THROWS_WITH(Company(endless(), {.cache_tokens = 1024, .prefix_cache = false}).scheduler.warm(path, "engine one"), "a scheduler without a prefix cache keeps no beginnings");
+  CHECK(company.scheduler.warm(path, "engine one", "guests") == 42);
+  std::filesystem::remove(path);
+  const auto ask = [&](const std::string& salt) {
+    Heard& heard = company.ask(request_of(prompt_of(50, 1)), with_salt(salt));
+    company.steps();
+    check_same(heard, alone(endless(), request_of(prompt_of(50, 1))));
+    return heard.answer->usage.cached_tokens;
+  };
+  CHECK(ask("") == 0);
+  CHECK(ask("guests") == 32);
+  const SchedulerStats stats = company.scheduler.stats();
+  CHECK(stats.blocks_free + stats.blocks_cached == stats.blocks);
 }
 
 TEST_CASE("Two that compute the same at the same time hold it once afterwards") {

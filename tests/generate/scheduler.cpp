@@ -316,6 +316,68 @@ TEST_CASE("An event that throws fails its own request") {
   CHECK(other.answer->ids.size() == 9);
 }
 
+TEST_CASE("Drafts change no answer, however many run and however small the cache is") {
+  // Text that repeats itself, with a surprise now and then.
+  const scripted::Rule repeats = [](std::span<const int> ids) {
+    auto logits = scripted::one_hot(vocab, 2 + static_cast<int>(ids.size()) % 5);
+    if (ids.size() % 23 == 0) logits[static_cast<std::size_t>(2 + ids.size() / 23 % 9)] = 20;
+    return logits;
+  };
+  const auto request = [](int i) {
+    return Request{.prompt = prompt_of(3 + i * 13 % 40, i), .sampling = {.temperature = i % 2 == 0 ? 0.0 : 1.0, .seed = 5}, .max_tokens = 20 + i * 17 % 90, .stop = i % 3 == 0 ? std::vector<std::string>{"GHIab"} : std::vector<std::string>{}, .logprobs = 1};
+  };
+  for (const auto& options : {SchedulerOptions{.cache_tokens = 2048, .draft = 8}, SchedulerOptions{.cache_tokens = 160, .draft = 8}, SchedulerOptions{.cache_tokens = 2048, .running = 3, .step_tokens = 5, .draft = 3},
+                              SchedulerOptions{.cache_tokens = 512, .draft = 100, .prefix_cache = false}})
+    for (const int count : {1, 3, 12}) {
+      CAPTURE(options.cache_tokens, options.draft, count);
+      Company company(repeats, options, 160);
+      int tokens = 0;
+      for (int round = 0; round < 2; ++round) {
+        const std::size_t before = company.heard.size();
+        for (int i = 0; i < count; ++i) company.ask(request(i));
+        company.steps();
+        for (int i = 0; i < count; ++i) {
+          const Heard& heard = company.heard[before + static_cast<std::size_t>(i)];
+          check_same(heard, alone(repeats, request(i), 160));
+          tokens += static_cast<int>(heard.ids.size());
+        }
+      }
+      const SchedulerStats stats = company.scheduler.stats();
+      CHECK(stats.blocks_free + stats.blocks_cached == stats.blocks);
+      if (count == 1 && options.step_tokens > 5) CHECK(3 * static_cast<int>(stats.steps) < 2 * tokens);  // several tokens out of one pass
+    }
+  CHECK_THROWS_WITH(Company(repeats, {.draft = -1}), "drafts of -1 tokens are impossible");
+
+  Company company(repeats, {.cache_tokens = 1024, .draft = 8});  // cancelled by its own piece: no other one follows, wrong guesses or right ones
+  std::vector<int> ids;
+  Ticket ticket = 0;
+  ticket = company.scheduler.submit({.request = {.prompt = prompt_of(3, 1), .max_tokens = 200}, .events = {.piece = [&](const Piece& piece) {
+                                       ids.push_back(piece.id);
+                                       if (ids.size() == 60) company.scheduler.cancel(ticket);
+                                     }}});
+  company.steps();
+  CHECK(ids.size() == 60);
+  CHECK(company.scheduler.stats().cancelled == 1);
+  CHECK(company.scheduler.stats().blocks_free + company.scheduler.stats().blocks_cached == company.scheduler.stats().blocks);
+}
+
+TEST_CASE("Whoever asks sees the logits that each token was chosen from") {
+  Company company(endless());
+  std::vector<std::vector<float>> seen;
+  std::vector<int> ids = prompt_of(12, 1);
+  Answer answer;
+  company.scheduler.submit({.request = {.prompt = ids, .max_tokens = 4, .logprobs = 0},
+                            .events = {.finished = [&](Answer&& one, const Trace&) { answer = std::move(one); },
+                                       .logits = [&](std::span<const float> row) { seen.emplace_back(row.begin(), row.end()); }}});
+  company.ask({.prompt = prompt_of(20, 2), .max_tokens = 4});
+  company.steps();
+  REQUIRE(seen.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(seen[i] == endless()(ids));
+    ids.push_back(answer.ids[i]);
+  }
+}
+
 TEST_CASE("Stages of a scheduled request touch and add up") {
   Company company(endless());
   Trace trace;

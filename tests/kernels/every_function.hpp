@@ -16,7 +16,7 @@ struct EveryFunction {
 
   struct Params {
     const float* in;       // [64]: 0, 1, 2, ...
-    float* out;            // [320]
+    float* out;            // [384]
     std::uint32_t* flags;  // [8], zeros
     std::uint64_t* best;   // [1], zero
     float* sum;            // [1], zero
@@ -26,6 +26,9 @@ struct EveryFunction {
     alignas(16) float tile[64];
     alignas(16) diecast::kernels::Half matrix[256];
     alignas(16) std::int8_t bytes[512];
+    alignas(16) float bulk[64];
+    diecast::kernels::CopyBarrier copies[1];
+    diecast::kernels::BlockScratch<64> scratch;
   };
 
   template <diecast::kernels::ExecutionContext C>
@@ -68,6 +71,12 @@ struct EveryFunction {
     const Half half = ctx.load_once(reinterpret_cast<const Half*>(p.in), 2 * thread);
     const float constant = ctx.load_constant(p.in, thread) + ctx.load_constant(as_vectors<4>(p.in), thread % 16).at[1];
     ctx.store(p.out, thread, four.at[3] + two.at[1] + one + constant + ctx.load(shared.tile, thread) + ctx.widen(half));
+    if (thread == 0) ctx.init_bulk(shared.copies, 0, 2);
+    ctx.barrier();
+    if (thread % 32 == 0) ctx.copy_bulk(shared.bulk, thread, p.in, thread, 32, shared.copies, 0);
+    ctx.wait_bulk(shared.copies, 0, 0);
+    const BlockScan scan = ctx.block_scan(static_cast<std::uint64_t>(thread), shared.scratch);
+    ctx.store(p.out, 320 + thread, ctx.load(shared.bulk, 63 - thread) + static_cast<float>(scan.before + scan.all));
     if (thread < 32) ctx.store_once(as_vectors<4>(p.out + 64), thread, four);
     if (thread < 32) ctx.store(as_vectors<2>(p.out + 192), thread, two);
   }

@@ -18,7 +18,11 @@
 #include <diecast/kernels/multiply_row.hpp>
 #include <diecast/kernels/token_rows.hpp>
 
+#ifdef __CUDACC__
+#include "on_cuda.hpp"
+#else
 #include "on_host.hpp"
+#endif
 
 namespace diecast_test {
 

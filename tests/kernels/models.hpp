@@ -73,6 +73,29 @@ struct OddConfig {
   static constexpr Format formats[] = {Format::f32};
 };
 
+// Beginnings of `ids`, of these lengths, in a batch with either padding: the bits of the last logits are those of `alone`, a row for each id.
+inline int check_batches(const Backend& backend, const std::vector<int>& ids, const std::vector<int>& lengths, const LogitRows& alone) {
+  const int batch = static_cast<int>(lengths.size()), width = *std::max_element(lengths.begin(), lengths.end());
+  int cases = 0;
+  for (const bool left : {false, true}) {
+    std::vector<int> input_ids(static_cast<std::size_t>(batch * width), 0), mask(input_ids.size(), 0);
+    for (int row = 0; row < batch; ++row)
+      for (int i = 0; i < lengths[static_cast<std::size_t>(row)]; ++i) {
+        const int column = left ? width - lengths[static_cast<std::size_t>(row)] + i : i;
+        input_ids[static_cast<std::size_t>(row * width + column)] = ids[static_cast<std::size_t>(i)];
+        mask[static_cast<std::size_t>(row * width + column)] = 1;
+      }
+    const auto context = backend.open(batch * 48);
+    const BatchResult result = prefill(*context, {input_ids, mask, batch, width});
+    for (int row = 0; row < batch; ++row) {
+      INFO((left ? "left" : "right") << " padding, row " << row);
+      CHECK(same_bits(copy(result.logits.row(row)), alone[static_cast<std::size_t>(lengths[static_cast<std::size_t>(row)] - 1)]));
+      ++cases;
+    }
+  }
+  return cases;
+}
+
 // The same ids, alone and in a batch with either padding, with logits as near as floats are; and the same bits whatever the company,
 // the chunks of the prefill, and the number of processors.
 template <class Config>
@@ -103,25 +126,7 @@ int check_model(std::uint64_t seed, int processors) {
   CHECK((run_alone(wider, ids, 7) == got));
   ++cases;
 
-  for (const bool left : {false, true}) {
-    const std::vector<int> lengths{5, 21, 12};
-    constexpr int width = 21;
-    std::vector<int> input_ids(3 * width, 0), mask(3 * width, 0);
-    for (int row = 0; row < 3; ++row)
-      for (int i = 0; i < lengths[static_cast<std::size_t>(row)]; ++i) {
-        const int column = left ? width - lengths[static_cast<std::size_t>(row)] + i : i;
-        input_ids[static_cast<std::size_t>(row * width + column)] = ids[static_cast<std::size_t>(i)];
-        mask[static_cast<std::size_t>(row * width + column)] = 1;
-      }
-    const auto context = wider.open(3 * 32);
-    const BatchResult batch = prefill(*context, {input_ids, mask, 3, width});
-    for (int row = 0; row < 3; ++row) {
-      INFO((left ? "left" : "right") << " padding, row " << row);
-      CHECK(same_bits(copy(batch.logits.row(row)), got[static_cast<std::size_t>(lengths[static_cast<std::size_t>(row)] - 1)]));
-      ++cases;
-    }
-  }
-  return cases;
+  return cases + check_batches(wider, ids, {5, 21, 12}, got);
 }
 
 }  // namespace diecast::testing

@@ -2,6 +2,7 @@
 // same bits; and every format of the file beside others in one kernel.
 #include "models.hpp"
 
+#include "cpu/odd_models.hpp"
 #include "inputs.hpp"
 
 using namespace diecast;
@@ -9,16 +10,7 @@ using namespace diecast::testing;
 
 namespace {
 
-struct Blocks32 {  // no width is a multiple of 256; seven query heads to one K/V head, head size 80, vocabulary 4k + 1
-  static constexpr Spec spec{.hidden = 96,
-                             .layers = 2,
-                             .vocab = 65,
-                             .context = 128,
-                             .attention = {.heads = 14, .kv_heads = 2, .head_dim = 80, .qkv_bias = true},
-                             .position = Rope{.theta = 10'000},
-                             .norm = RmsNorm{.epsilon = 1e-5},
-                             .mlp = GatedMlp{.width = 160, .activation = Activation::silu},
-                             .head = TiedHead{}};
+struct Integers32 : Blocks32 {
   static constexpr Format formats[] = {Format::q8_0, Format::q4_0, Format::q4_1, Format::q5_0, Format::f32};
 };
 
@@ -42,11 +34,11 @@ Weights mixed(const Spec& spec, std::initializer_list<Format> formats) {
 }  // namespace
 
 TEST_CASE("models with integer weights of several formats: near the reference, the same bits in any company and in one kernel") {
-  const Weights weights = mixed(Blocks32::spec, {Format::q8_0, Format::q4_1, Format::q4_0, Format::q5_0, Format::f32});
-  const Reference<double> reference(Blocks32::spec, weights);
-  const Emulated<Blocks32, kernels::Half> single(weights, {.processors = 3, .rows = 6}),
+  const Weights weights = mixed(Integers32::spec, {Format::q8_0, Format::q4_1, Format::q4_0, Format::q5_0, Format::f32});
+  const Reference<double> reference(Integers32::spec, weights);
+  const Emulated<Integers32, kernels::Half> single(weights, {.processors = 3, .rows = 6}),
       whole(weights, {.processors = 4, .rows = 16, .ways = {.whole = true}});
-  const std::vector<int> ids = prompt_of(Blocks32::spec, 19, 2);
+  const std::vector<int> ids = prompt_of(Integers32::spec, 19, 2);
   const LogitRows want = run_alone(reference, ids, 19), got = run_alone(single, ids, 19);
   double difference = 0, size = 0;
   for (std::size_t row = 0; row < want.size(); ++row)
@@ -55,12 +47,12 @@ TEST_CASE("models with integer weights of several formats: near the reference, t
       size += std::pow(static_cast<double>(want[row][id]), 2);
     }
   // 0.7 % of what goes into each product is lost by rounding to a 127th of the greatest of 32; twice that, over the root of the products' number.
-  CHECK(std::sqrt(difference / size) <= 2 * 0.007 * std::sqrt(4.0 * Blocks32::spec.layers + 1));
+  CHECK(std::sqrt(difference / size) <= 2 * 0.007 * std::sqrt(4.0 * Integers32::spec.layers + 1));
   CHECK((run_alone(single, ids, 4) == got));
   CHECK((run_alone(whole, ids, 5) == got));
 }
 
 TEST_CASE("a matrix of a format that the kernels are not compiled for is refused by name") {
-  const Weights weights = mixed(Blocks32::spec, {Format::q5_1});
-  CHECK_THROWS_WITH(Emulated<Blocks32>(weights), "tensor 'embedding' is Q5_1, which these kernels are not compiled for");
+  const Weights weights = mixed(Integers32::spec, {Format::q5_1});
+  CHECK_THROWS_WITH(Emulated<Integers32>(weights), "tensor 'embedding' is Q5_1, which these kernels are not compiled for");
 }

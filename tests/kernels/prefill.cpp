@@ -64,16 +64,17 @@ int sweep(const std::vector<Format>& formats, bool with_exact, std::uint64_t see
 }
 
 // How far the logits of a prompt on tensor cores are from the reference's, relative; and whether a batch and other numbers of SMs give the same bits.
-template <class Config>
+template <class Config, class CacheElement = float>
 double distance_of_prompt(std::uint64_t seed) {
   const Weights weights = testing::random_weights(Config::spec, seed);
   const Reference<double> reference(Config::spec, weights);
-  const Emulated<Config> few(weights, {.processors = 2, .rows = 40, .ways = {.tensor_cores = true}}),
+  const Emulated<Config, CacheElement> few(weights, {.processors = 2, .rows = 40, .ways = {.tensor_cores = true}}),
       many(weights, {.processors = 7, .rows = 64, .ways = {.tensor_cores = true}});
   const std::vector<int> ids = testing::prompt_of(Config::spec, 37, static_cast<int>(seed));
   const testing::LogitRows want = testing::run_alone(reference, ids, 37), got = testing::run_alone(few, ids, 37);
   CHECK((testing::run_alone(many, ids, 37) == got));
   CHECK((testing::run_alone(few, ids, 18)[35] == got[35]));  // in pieces of 18, all of them on tensor cores
+  CHECK(testing::check_batches(many, ids, {37, 18, 25}, got) == 6);
   double difference = 0, size = 0;
   for (std::size_t row = 0; row < want.size(); ++row)
     for (std::size_t id = 0; id < want[row].size(); ++id) {
@@ -104,4 +105,8 @@ TEST_CASE("prompts of whole models on tensor cores: near the reference, the same
   CHECK(distance_of_prompt<OddConfig<0>>(1) <= 4e-3);
   CHECK(distance_of_prompt<OddConfig<1>>(2) <= 4e-3);
   CHECK(distance_of_prompt<OddConfig<7>>(3) <= 4e-3);
+}
+TEST_CASE("prompts of whole models on tensor cores: norms of heads and of branches, windows, soft caps") {
+  CHECK(distance_of_prompt<OddConfig<4>, Half>(4) <= 4e-3);  // a cache of halves: its tiles are copied as they lie
+  CHECK(distance_of_prompt<OddConfig<6>>(5) <= 4e-3);
 }

@@ -2,6 +2,7 @@
 // the loops over weights. Numbers of a GPU's memory system that need no GPU.
 #include <catch2/catch.hpp>
 
+#include <diecast/kernels/flash_attention.hpp>
 #include <diecast/kernels/linear_residual.hpp>
 
 #include "inputs.hpp"
@@ -45,7 +46,51 @@ void check(Format format) {
   }
 }
 
+// One tile of queries at the end of 128 positions.
+template <HeadShape shape>
+diecast::simt::Counters counted_attention() {
+  using Op = FlashAttention<shape, Half, Half, Team{64, 1}>;
+  constexpr int positions = 128;
+  Numbers numbers(2);
+  diecast::simt::Memory own;
+  std::vector<Half> cached;
+  for (int i = 0; i < positions * shape.kv_heads * Op::Layout::stride; ++i) cached.push_back({half_of(numbers.real())});
+  std::vector<int> at, zeros(static_cast<std::size_t>(Op::token_rows));
+  for (int i = 0; i < Op::token_rows; ++i) at.push_back(positions - Op::token_rows + i);
+  const diecast::simt::Buffer<int> counts(own, "counts", std::vector<int>{Op::token_rows, 0}, true), of_rows(own, "positions", at, true),
+      sequences(own, "sequences", zeros, true), table(own, "table", std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}, true);
+  const diecast::simt::Buffer<Half> keys(own, "keys", cached), values(own, "values", cached);
+  const diecast::simt::Buffer<float> q(own, "q", numbers.reals(Op::token_rows * shape.heads * shape.head_dim), true),
+      out(own, "out", static_cast<std::size_t>(Op::token_rows * shape.heads * shape.head_dim));
+  const TokenRows rows{counts.data(), sequences.data(), of_rows.data(), sequences.data(), sequences.data()};
+  diecast::simt::Options options;
+  options.count = true;
+  return diecast::simt::launch<Op>(
+      own, 2, {rows, q.data(), {table.data(), 8}, {keys.data(), values.data()}, 0.1f, 0.0f, 0, 2, nullptr, nullptr, out.data()}, options);
+}
+template <HeadShape shape>
+void check_attention() {
+  INFO(shape.heads << ":" << shape.kv_heads << " x " << shape.head_dim);
+  const diecast::simt::Counters counters = counted_attention<shape>();
+  for (const char* name : {"keys", "values"}) {
+    const diecast::simt::Traffic& read = counters.buffers.at(name).read;
+    CHECK(read.bytes == static_cast<std::uint64_t>(128 * shape.kv_heads * shape.head_dim * 2));  // once for all rows and heads of the tile
+    CHECK(read.efficiency() == 1.0);
+  }
+  CHECK(counters.shared_read.conflicts() == 0);
+  // A copy of pieces that are not eight to a row goes over a row's end, and there meets banks that its beginning has taken.
+  if (shape.head_dim % 64 == 0) CHECK(counters.shared_written.conflicts() == 0);
+  CHECK(counters.copies > 0);
+}
+
 }  // namespace
+
+TEST_CASE("attention of prompts reads K and V once a tile, in whole sectors, without conflicts of banks") {
+  check_attention<HeadShape{6, 2, 64}>();
+  check_attention<HeadShape{7, 1, 80}>();
+  check_attention<HeadShape{2, 2, 128}>();
+  check_attention<HeadShape{2, 1, 256}>();
+}
 
 TEST_CASE("weights are read once, in whole sectors, without conflicts of banks") {
   check<2048, forms(f32_form)>(Format::f32);

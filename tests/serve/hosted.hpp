@@ -79,6 +79,7 @@ class Hosted {
     options.port = 0;
     options.fingerprint = "0123456789abcdef";
     options.log = [this](const std::string& line) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(log_ms));
       const std::lock_guard lock(mutex_);
       log_.push_back(Json::parse(line));
     };
@@ -137,5 +138,6 @@ class Hosted {
   std::shared_ptr<scripted::Model> model;
   std::optional<serve::Server> server;
   std::atomic<bool> well{false};
+  std::atomic<int> log_ms{0};  // what a line of the log takes the server's thread
 };
 }  // namespace diecast::testing

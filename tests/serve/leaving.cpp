@@ -60,8 +60,10 @@ TEST_CASE("W2: what one client does changes nothing for its neighbour") {
 TEST_CASE("A client that does not read holds little memory, then loses its answer") {
   serve::ServerOptions options;
   options.unsent_bytes = 100000;
+  options.unsent_time = std::chrono::milliseconds(50);
   options.write_time = std::chrono::milliseconds(20000);
   options.scheduler.cache_tokens = 200000;
+  options.logprobs = 1 << 30;
   Hosted hosted(endless(), options, 200000);
   hosted.model->rule = [](std::span<const int>) { return scripted::one_hot(toy_vocab, id_of("a")); };
   Client lazy(hosted.port());
@@ -74,6 +76,30 @@ TEST_CASE("A client that does not read holds little memory, then loses its answe
   REQUIRE(hosted.eventually([&] { return hosted.logged("request").size() == 1; }));
   CHECK(hosted.logged("request")[0]["error"] == "the client does not read its answer");
   CHECK(hosted.idle());
+}
+
+TEST_CASE("A server that comes late itself loses nobody: what waits for its thread is no client's fault") {
+  serve::ServerOptions options;
+  options.unsent_bytes = 1000;
+  options.unsent_time = options.write_time = std::chrono::milliseconds(20);
+  options.scheduler.cache_tokens = 8192;
+  Hosted hosted(endless(), options, 4000);
+  const auto texts = [](const Reply& reply) {
+    std::string text;
+    for (const Json& event : reply.events())
+      if (event.is_object()) text += event["choices"][0]["text"].get<std::string>();
+    return text;
+  };
+  const Json asked{{"prompt", "x"}, {"max_tokens", 2000}, {"stream", true}};
+  const std::string alone = texts(Client(hosted.port()).post("/v1/completions", asked));
+  hosted.log_ms = 100;
+  Client client(hosted.port());
+  client.send(Client::request("POST", "/v1/completions", asked.dump()));
+  client.until("data: ");
+  for (int i = 0; i < 4; ++i) CHECK(Client(hosted.port()).get("/health").status == 200);  // each with its line
+  CHECK(hosted.eventually([&] { return hosted.server->stats().finished == 2; }));
+  CHECK(texts(client.read()) == alone);
+  CHECK(hosted.server->stats().cancelled == 0);
 }
 
 TEST_CASE("A deadline ends an answer with what it has, or before it began") {

@@ -77,6 +77,19 @@ struct ReusedReduction : WithTile {
   }
 };
 
+// The lanes that read are kept as one access. The one that then stores is among them, and is not whom it races with.
+struct StoresAmongReaders : WithTile {
+  static constexpr int threads = 32;
+  template <ExecutionContext C>
+  static void run(C& ctx, const Params& p, Shared& shared) {
+    if (ctx.thread() == 0) ctx.store(shared.tile, 0, ctx.load(p.in, 0));
+    ctx.barrier();
+    const float value = ctx.shuffle_xor(ctx.load(shared.tile, 0), 1);  // orders nothing
+    if (ctx.thread() == 0) ctx.store(shared.tile, 0, value);
+    ctx.store(p.out, ctx.thread(), value);
+  }
+};
+
 struct RefilledTooEarly : WithTile {
   template <ExecutionContext C>
   static void run(C& ctx, const Params& p, Shared& shared) {
@@ -366,6 +379,7 @@ TEST_CASE("planted: C4: shared memory without the barrier that orders it") {
                              {"thread 31: loads shared memory at byte 120", "nothing orders this and what thread 30 does"});
   expect<WarpBarrierIsTooNarrow>(FaultKind::race, {"thread 31", "byte 252"}, 1, FaultKind::unwritten);
   expect<ReusedReduction>(FaultKind::race, {"stores to shared memory at byte 256"});
+  expect<StoresAmongReaders>(FaultKind::race, {"thread 0: stores to shared memory at byte 0", "nothing orders this and what thread 1 does there"});
   expect<RefilledTooEarly>(FaultKind::race, {"shared memory"});
 }
 

@@ -167,7 +167,7 @@ TEST_CASE("primitives: the operation that calls every function runs, and leaves 
   std::vector<float> in;
   for (int i = 0; i < 64; ++i) in.push_back(static_cast<float>(i));
   const auto from = simt::constants(memory, "in", in);
-  const simt::Buffer<float> out(memory, "out", 320);
+  const simt::Buffer<float> out(memory, "out", 384);
   const simt::Buffer<std::uint32_t> words(memory, "words", 64);
   const auto flags = simt::buffer<std::uint32_t>(memory, "flags", std::vector<std::uint32_t>(8, 0));
   const auto best = simt::buffer<std::uint64_t>(memory, "best", {0});
@@ -176,5 +176,7 @@ TEST_CASE("primitives: the operation that calls every function runs, and leaves 
   CHECK(flags.values() == std::vector<std::uint32_t>{3, 9, 1, 2, 4, 3, 0, 0});
   CHECK(sum.values()[0] == 3.0f);
   CHECK(best.values()[0] == (std::uint64_t{1} << 40 | 2));
+  CHECK(out.values()[320] == 63.0f + 0.0f + 2016.0f);   // what a bulk copy brought, the sum of the threads below, of all
+  CHECK(out.values()[383] == 0.0f + 1953.0f + 2016.0f);
   CHECK(out.unwritten() == 0);
 }

@@ -30,8 +30,10 @@ void check_random_ids(const Tokenizer& tokenizer) {
 void check_vocabulary(const std::string& name) {
   const auto path = shared_file("tokenizers/vocab/ggml-vocab-" + name + ".gguf");
   if (!path) return;
-  const auto tokenizer = make_tokenizer(read_gguf_tokenizer(path->string()));
+  const TokenizerTables tables = read_gguf_tokenizer(path->string());
+  const auto tokenizer = make_tokenizer(tables);
   check_rows_beside(*tokenizer, *path);
+  check_rows_beside(*make_tokenizer(prepared(tables)), *path);
   check_random_ids(*tokenizer);
   if (name == "qwen2") CHECK(tokenizer->encode("<|im_end|>") == std::vector<int>{27, 91, 318, 6213, 91, 29});  // row T2
 }

@@ -44,9 +44,11 @@ int best_id(const Logits& logits, std::size_t row) {
 
 class Bench {
  public:
-  Bench(const Backend& backend, const BenchOptions& options) : options_(options), vocab_(backend.spec().vocab) {
+  // whole: on a device, one launch generates all tokens, without the host.
+  Bench(const Backend& backend, const BenchOptions& options, bool whole) : options_(options), vocab_(backend.spec().vocab) {
     const auto whole_blocks = [](int tokens) { return (tokens + BlockTable::block_tokens - 1) / BlockTable::block_tokens * BlockTable::block_tokens; };
     context_ = backend.open(whole_blocks(options.prompt) + (options.generate > 0 ? options.batch * whole_blocks(options.depth + options.generate) : 0));
+    if (whole) device_ = dynamic_cast<cuda::OnDevice*>(context_.get());
   }
 
   // Seconds of a prompt, up to the choice of the first token.
@@ -66,6 +68,10 @@ class Bench {
     std::vector<Row> rows;
     for (const int sequence : sequences_) rows.push_back({random_id(), options_.depth, sequence, true, {1, vocab_}});
     const double seconds = timed([&] {
+      if (device_ != nullptr) {
+        device_->generate(rows, options_.generate, {});
+        return;
+      }
       for (int step = 0; step < options_.generate; ++step) {
         const Logits logits = context_->forward(rows);
         for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -79,6 +85,8 @@ class Bench {
     for (const int sequence : sequences_) context_->table().truncate(sequence, options_.depth);
     return seconds;
   }
+
+  std::size_t cache_bytes() const { return context_->block_bytes() / BlockTable::block_tokens; }  // of one position; 0: the backend does not say
 
   // Rows of a screened head that a step had to compute, in the mean.
   double computed() const { return steps_ == 0 ? 0 : static_cast<double>(computed_) / static_cast<double>(steps_); }
@@ -102,6 +110,7 @@ class Bench {
   BenchOptions options_;
   int vocab_;
   std::unique_ptr<Context> context_;
+  cuda::OnDevice* device_ = nullptr;
   std::vector<int> sequences_;
   long computed_ = 0, steps_ = 0;
   std::mt19937 random_{1};  // the same ids in every run
@@ -127,6 +136,18 @@ double weights_read(const cpu::PackedModel& model, bool screened, double compute
   const std::size_t screen = parts.screen ? parts.screen.high.bytes() + parts.screen.norms.bytes() : 0;
   if (!screened) return static_cast<double>(bytes - screen);
   return static_cast<double>(bytes - parts.head.matrix.bytes()) + computed * static_cast<double>(parts.head.matrix.panel_bytes());
+}
+
+// Positions that all layers together read for one token, in the mean: layers with a window read no more than that; the mean step stands in the middle of what is
+// generated.
+double positions_seen(const Spec& spec, const BenchOptions& options) {
+  const double seen = options.depth + (options.generate + 1) / 2.0;
+  double positions = 0;
+  for (int layer = 0; layer < spec.layers; ++layer) {
+    const auto window = view_of(spec, layer).window;
+    positions += window ? std::min<double>(*window, seen) : seen;
+  }
+  return positions;
 }
 
 // Multiplications of weights that one token of a prompt takes; the head is for its last only.
@@ -165,9 +186,9 @@ int bench(const Compiled& compiled, const CommonOptions& common, const BenchOpti
   const auto backend = make_backend(sized, opened);
 
   Speed prefill, decode;
-  double computed = 0;
+  double computed = 0, of_position = 0;
   {
-    Bench bench(*backend, options);
+    Bench bench(*backend, options, common.kernels == "whole");
     for (int i = -1; i < options.repeat; ++i) {  // the first finds memory cold, and does not count
       if (options.prompt > 0) {
         const double seconds = bench.prompt();
@@ -179,6 +200,7 @@ int bench(const Compiled& compiled, const CommonOptions& common, const BenchOpti
       }
     }
     computed = bench.computed();
+    of_position = static_cast<double>(bench.cache_bytes());
   }
 
   Json json;
@@ -202,19 +224,18 @@ int bench(const Compiled& compiled, const CommonOptions& common, const BenchOpti
     if (options.generate > 0) {
       const auto type = common.cache_type.empty() ? cpu::CacheType::f16 : *cpu::cache_type_of(common.cache_type);
       const double cache = static_cast<double>(cpu::cache_bytes(spec, BlockTable::block_tokens, type)) / BlockTable::block_tokens;  // of one position
-      // Layers with a window read no more than that; the mean step stands in the middle of what is generated.
-      const double seen = options.depth + (options.generate + 1) / 2.0;
-      double positions = 0;
-      for (int layer = 0; layer < spec.layers; ++layer) {
-        const auto window = view_of(spec, layer).window;
-        positions += window ? std::min<double>(*window, seen) : seen;
-      }
-      const double token = weights / options.batch + cache * positions / spec.layers;
+      const double token = weights / options.batch + cache * positions_seen(spec, options) / spec.layers;
       json["bytes_per_token"] = token;
       json["bandwidth_share"] = token * decode.median() / most.read_bytes_s;
     }
     if (options.prompt > 0) json["int8_share"] = products_of_token(*opened.packed) * prefill.median() / most.products_s;
     json["ceilings"] = {{"read_bytes_s", most.read_bytes_s}, {"int8_products_s", most.products_s}, {"meeting_s", most.meeting_s}};
+  }
+  if (const auto* device = dynamic_cast<const cuda::DeviceBackend*>(backend.get())) {
+    json["kernels"] = common.kernels;
+    json["step_bytes"] = device->step_bytes();  // of weights, once for all sequences
+    if (options.generate > 0)
+      json["bytes_per_token"] = static_cast<double>(device->step_bytes()) / options.batch + of_position * positions_seen(spec, options) / spec.layers;
   }
   if (peak) json["peak_rss_bytes"] = *peak;
   waiting.reset();
@@ -230,7 +251,7 @@ int bench(const Compiled& compiled, const CommonOptions& common, const BenchOpti
   speed_line(fmt::format("generating {} x {} after {}", options.batch, options.generate, options.depth), decode);
   if (json.contains("bytes_per_token")) {
     line("bytes read for a token", fmt::format("{:.1f} MB", json["bytes_per_token"].get<double>() / 1e6));
-    line("share of the best read", fmt::format("{:.2f}", json["bandwidth_share"].get<double>()));
+    if (json.contains("bandwidth_share")) line("share of the best read", fmt::format("{:.2f}", json["bandwidth_share"].get<double>()));
   }
   if (computed > 0) line("rows of the head computed", fmt::format("{:.0f} of {}", computed, spec.vocab));
   if (json.contains("int8_share")) line("share of the int8 peak, prompt", fmt::format("{:.2f}", json["int8_share"].get<double>()));

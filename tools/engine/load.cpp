@@ -52,9 +52,13 @@ Opened open_checked(const Compiled& compiled, const CommonOptions& options) {
   return opened;
 }
 
-void need_weights(Opened& opened) {
-  if (opened.packed && opened.model.weights.layers.empty()) opened.model.weights = cpu::unpack_weights(*opened.packed);
+void need_whole_model(Opened& opened) {
+  if (!opened.packed || !opened.model.weights.layers.empty()) return;
+  opened.model.weights = cpu::unpack_weights(*opened.packed);
+  opened.model.tokenizer = cpu::unpack_tokenizer(opened.model);
 }
+
+void prepare_tokenizer(Opened& opened) { opened.model.tokenizer = prepared(opened.model.tokenizer); }
 
 int context_tokens(const CommonOptions& options, const Spec& spec) {
   const int tokens = options.context.value_or(std::min(spec.context, 8192));
@@ -88,6 +92,15 @@ bool screens(const CommonOptions& options) {
   return options.head == "screened";
 }
 
+// The function of this engine that opens a device of its backend.
+cuda::OpenDevice device_of(const CommonOptions& options) {
+  const bool emulated = options.backend == "emulated";
+  const cuda::OpenDevice open = emulated ? options.devices.emulated : options.devices.cuda;
+  if (open == nullptr)
+    throw Error(fmt::format("this engine was built without its device code, which the backend {0} runs: ./cast --{0} SOURCE builds one that has it", options.backend));
+  return open;
+}
+
 cpu::Precision precision_of(const CommonOptions& options) {
   const auto precision = cpu::precision_of(options.precision);
   if (!precision) throw Error(fmt::format("there is no precision '{}': the backend cpu has fast, balanced and exact", options.precision));
@@ -104,6 +117,8 @@ long long memory_bytes(const CommonOptions& options, const Opened& opened, std::
   return static_cast<long long>(weights + cpu::cache_bytes(spec, tokens, cpu_cache(options)));
 }
 
+bool on_device(const CommonOptions& options) { return options.backend == "emulated" || options.backend == "cuda"; }
+
 int thread_count(const CommonOptions& options) {
   if (options.threads < 0 || options.threads > 1024) throw Error(fmt::format("--threads {} is not possible: it may be 0 to 1024", options.threads));
   return options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -118,9 +133,16 @@ void check_backend(const CommonOptions& options) {
     screens(options);
     return;
   }
+  if (on_device(options)) {
+    device_of(options);
+    if (options.kernels != "whole" && options.kernels != "single") throw Error(fmt::format("there is no way '{}' to run a token: kernels are whole or single", options.kernels));
+    if (!options.cache_type.empty()) throw Error(fmt::format("--cache-type does nothing with the backend {}: its kernels are compiled for one type", options.backend));
+    return;
+  }
   const bool in_double = options.backend == "reference-double";
   if (options.backend != "reference" && !in_double)
-    throw Error(fmt::format("there is no backend '{}': this engine has cpu, reference and reference-double", options.backend));
+    throw Error(fmt::format("there is no backend '{}': this engine has cpu, {}{}reference and reference-double", options.backend, options.devices.cuda ? "cuda, " : "",
+                            options.devices.emulated ? "emulated, " : ""));
   const std::string_view kept = in_double ? "f64" : "f32";
   if (!options.cache_type.empty() && options.cache_type != kept)
     throw Error(fmt::format("there is no cache type '{}' with the backend {}: it keeps K and V in {}", options.cache_type, options.backend, kept));
@@ -139,9 +161,15 @@ std::shared_ptr<const Backend> make_backend(const CommonOptions& options, Opened
     return opened.packed ? options.cpu.run(opened.packed, chosen)
                          : options.cpu.run(std::make_shared<const cpu::PackedModel>(cpu::pack(spec, opened.model.weights, chosen.threads)), chosen);
   }
-  need_weights(opened);
+  need_whole_model(opened);
+  if (on_device(options)) return open_device(options, opened);
   if (options.backend == "reference-double") return std::make_shared<Reference<double>>(spec, opened.model.weights, thread_count(options));
   return std::make_shared<Reference<float>>(spec, opened.model.weights, thread_count(options));
+}
+
+std::shared_ptr<const cuda::DeviceBackend> open_device(const CommonOptions& options, Opened& opened) {
+  need_whole_model(opened);
+  return device_of(options)(opened.model.weights, {.whole = options.kernels == "whole", .tensor_cores = true});
 }
 
 Engine load(const Compiled& compiled, const CommonOptions& options) { return load(compiled, options, open_checked(compiled, options)); }

@@ -29,8 +29,10 @@ struct Opened {
 // weights' digest is left to `verify`: it reads every byte.
 Opened open_checked(const Compiled&, const CommonOptions&);
 
-// The weights as the model file had them.
-void need_weights(Opened&);
+// Weights and tokenizer as the model file had them.
+void need_whole_model(Opened&);
+// What the tokenizer computes from its tables, in their place: for an engine file, which starts faster then.
+void prepare_tokenizer(Opened&);
 
 // Tokens of a context, where the user says nothing: the model's, at most 8192.
 int context_tokens(const CommonOptions&, const Spec&);
@@ -41,10 +43,16 @@ long long memory_bytes(const CommonOptions&, const Opened&, std::optional<int> c
 // Refuses a backend, a type of cache or a number of threads that this engine has not.
 void check_backend(const CommonOptions&);
 
+// Whether the backend runs device code: cuda or emulated.
+bool on_device(const CommonOptions&);
+
 int thread_count(const CommonOptions&);
 
 // Refuses where weights and a cache of so many tokens do not fit this machine.
 std::shared_ptr<const Backend> make_backend(const CommonOptions&, Opened&, std::optional<int> cache_tokens = {});
+
+// The backend cuda or emulated, with what a device can do beside.
+std::shared_ptr<const cuda::DeviceBackend> open_device(const CommonOptions&, Opened&);
 
 Engine load(const Compiled&, const CommonOptions&);
 Engine load(const Compiled&, const CommonOptions&, Opened&&, std::optional<int> cache_tokens = {});

@@ -63,7 +63,8 @@ std::vector<int> ids_of(const std::string& list) {
 
 void add_common(CLI::App& command, CommonOptions& options) {
   command.add_option("--model", options.model, "model file (.gguf) or folder (config.json, safetensors, tokenizer.json)");
-  command.add_option("--backend", options.backend, "what runs the model: cpu (this machine's instructions), reference (Eigen, float) or reference-double")->capture_default_str();
+  command.add_option("--backend", options.backend, "what runs the model: cpu (this machine's instructions), reference (Eigen, float), reference-double; where they were built in: "
+                     "cuda (a GPU), emulated (the GPU's code on the host, slowly)")->capture_default_str();
   whole<int>(command.add_option("--threads", options.threads, "threads; 0: as many as the machine has")->capture_default_str());
   whole<int>(command.add_option("--context", options.context, "tokens of prompt and answer together; default: the model's, at most 8192"));
   command.add_option("--cache-type", options.cache_type, "type of the KV cache: f16, bf16, f32 or q8 with cpu (default f16); f32 with reference, f64 with reference-double");
@@ -71,6 +72,7 @@ void add_common(CLI::App& command, CommonOptions& options) {
       ->capture_default_str();
   command.add_option("--head", options.head, "how the cpu backend finds the likeliest tokens: screened, where the model's head has a screen (half of it is read), or whole; the same ids")
       ->capture_default_str();
+  command.add_option("--kernels", options.kernels, "how the backends cuda and emulated run a token: whole (one kernel) or single (one for each operation); the same bits")->capture_default_str();
   command.add_flag("--json", options.json,
                    "print one JSON object when all is done (run: timing_ms.ttft, the time to the first byte, is then that of the whole answer)");
 }
@@ -89,11 +91,12 @@ void add_generation(CLI::App& command, RunOptions& options) {
   command.add_option("--stop", options.stop, "text that ends the answer; may be repeated")->allow_extra_args(false);
 }
 
-int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** argv) {
+int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** argv, const cuda::Doors& devices) {
   CLI::App app{fmt::format("{}: a language model as its own engine, cast by Diecast", compiled.name)};
   app.require_subcommand(1);
   CommonOptions common;
   common.cpu = cpu;
+  common.devices = devices;
   RunOptions run_options;
   TokensOptions tokens_options;
   LogitsOptions logits_options;
@@ -168,7 +171,7 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
     status = bench(compiled, common, bench_options);
   });
 
-  CLI::App* verify_command = app.add_subcommand("verify", "the reference in float and the cpu backend against double on this model: errors beside their bounds");
+  CLI::App* verify_command = app.add_subcommand("verify", "the reference in float, the cpu backend, and with --backend emulated or cuda every kernel, against double on this model: errors beside their bounds");
   add_common(*verify_command, common);
   verify_command->callback([&] {
     check_backend(common);
@@ -183,6 +186,7 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
   whole<int>(serve_command->add_option("--step-tokens", serve_options.step_tokens, "tokens of one pass: every running answer's next one first, prompts with the rest")->capture_default_str());
   whole<int>(serve_command->add_option("--running", serve_options.running, "answers that are computed at once")->capture_default_str());
   whole<int>(serve_command->add_option("--waiting", serve_options.waiting, "answers that may wait; more are refused (429)")->capture_default_str());
+  whole<int>(serve_command->add_option("--draft", serve_options.draft, "while few are answered, draft up to N tokens from each text itself: the same answers")->capture_default_str());
   whole<int>(serve_command->add_option("--connections", serve_options.connections, "open connections; more are refused (503)")->capture_default_str());
   whole<int>(serve_command->add_option("--answer-seconds", serve_options.answer_seconds, "the longest that one answer may take; 0: no limit")->capture_default_str());
   whole<int>(serve_command->add_option("--stop-seconds", serve_options.stop_seconds, "after SIGTERM: what running answers may still take")->capture_default_str());
@@ -208,10 +212,10 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
 
 }  // namespace
 
-int main(const Compiled& compiled, const cpu::Path& cpu, int argc, char** argv) {
+int main(const Compiled& compiled, const cpu::Path& cpu, int argc, char** argv, const cuda::Doors& devices) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error with a sentence
   try {
-    return dispatch(compiled, cpu, argc, argv);
+    return dispatch(compiled, cpu, argc, argv, devices);
   } catch (const Error& error) {
     fmt::print(stderr, "{}\n", one_line(error.what()));
     return error.blame() == Blame::user ? 2 : 1;

@@ -15,12 +15,14 @@ namespace diecast::shell {
 struct CommonOptions {
   std::string model;                 // a file or folder
   cpu::Path cpu{};                   // compiled in
+  cuda::Doors devices{};             // compiled in, or null
   std::string backend = "cpu";
   int threads = 0;                   // 0: as many as the machine has
   std::optional<int> context;
   std::string cache_type;            // empty: the backend's own
   std::string precision = "exact";
   std::string head = "screened";
+  std::string kernels = "whole";
   bool json = false;
 };
 
@@ -64,6 +66,7 @@ struct ServeOptions {
   int running = 32;
   int step_tokens = 128;
   int waiting = 256;
+  int draft = 0;
   int connections = 1100;
   int answer_seconds = 0;
   int stop_seconds = 30;

@@ -56,7 +56,8 @@ int serve(const Compiled& compiled, const CommonOptions& common, const ServeOpti
                               .context = context_tokens(common, opened.model.spec),
                               .running = options.running,
                               .step_tokens = std::max(options.running, options.step_tokens),
-                              .waiting = options.waiting};
+                              .waiting = options.waiting,
+                              .draft = options.draft};
   if (opened.identity.whole.empty()) opened.identity = identity_of(opened.model);  // of a model file: reads every weight once
   server_options.fingerprint = opened.identity.whole;
   auto engine = std::make_shared<const Engine>(load(compiled, common, std::move(opened), server_options.scheduler.cache_tokens));

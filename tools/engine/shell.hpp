@@ -3,11 +3,13 @@
 #pragma once
 
 #include <diecast/cpu/path.hpp>
+#include <diecast/cuda/door.hpp>
 #include <diecast/files/compiled.hpp>
 
 namespace diecast::shell {
 
-// Runs a command line; returns the exit status: 0, 2 for what the user can mend, 1 for anything else. cpu: the kernels of the model's own unit.
-int main(const Compiled& compiled, const cpu::Path& cpu, int argc, char** argv);
+// Runs a command line; returns the exit status: 0, 2 for what the user can mend, 1 for anything else. cpu: the kernels of the model's own unit;
+// devices: the backends emulated and cuda, where this program has them.
+int main(const Compiled& compiled, const cpu::Path& cpu, int argc, char** argv, const cuda::Doors& devices = {});
 
 }  // namespace diecast::shell

@@ -1,8 +1,9 @@
 // The engine file: a model as the CPU path runs it, mapped and used as it lies. Facts (name, spec, template, generation defaults, digests), the
-// tokenizer's tables, a table of the parts, then the parts themselves as pack() lays them out. The layout is the same for every instruction set.
+// tokenizer's tables and what it computed from them, a table of the parts, then the parts themselves as pack() lays them out. The layout is the same for every instruction set.
 //
 //   0   "diecast engine" and two zero bytes
-//   16  version 2; 24 offset and size of the facts; 40 of the tokenizer's tables; 56 of the parts' table; 72 of the parts (all u64, little-endian)
+//   16  version 3; 24 offset and size of the facts; 40 of the tokenizer's tables; 56 of the parts' table; 72 of the parts; 88 of the prepared tokenizer;
+//       104 of the tables that it was prepared from (all u64, little-endian)
 #pragma once
 
 #include <algorithm>
@@ -24,6 +25,7 @@
 #include <diecast/files/binary.hpp>
 #include <diecast/files/mapping.hpp>
 #include <diecast/files/model.hpp>
+#include <diecast/tokens/strings.hpp>
 
 namespace diecast::cpu {
 
@@ -64,15 +66,15 @@ namespace diecast::cpu {
 namespace detail {
 
 inline constexpr std::string_view engine_magic{"diecast engine\0\0", 16};
-inline constexpr std::uint64_t engine_version = 2;
-inline constexpr std::size_t engine_header = 96, engine_alignment = 4096;
+inline constexpr std::uint64_t engine_version = 3;
+inline constexpr std::size_t engine_header = 128, engine_alignment = 4096;
 
 struct Section {
   std::uint64_t at, bytes;
 };
 struct EngineHeader {
   std::uint64_t version, reserved;
-  Section facts, tokenizer, table, parts;
+  Section facts, tokenizer, table, parts, prepared, texts;
 };
 static_assert(16 + sizeof(EngineHeader) <= engine_header);
 
@@ -134,9 +136,21 @@ inline bool is_engine_file(const std::string& path) {
 inline void write_engine_file(const std::string& path, const Model& model, const StoredDigests& digests, const PackedModel& packed) {
   for (const Format format : packed.vector_formats)
     if (form_of(format).integers) throw Error(model.path + " keeps a norm or a bias in " + std::string(layout(format).name) + ", which an engine file cannot hold exactly");
-  BinaryWriter facts, tokenizer, table;
+  BinaryWriter facts, tokenizer, texts, table;
   facts.put(detail::EngineFacts{model.name, model.architecture, model.spec, model.chat_template, model.generation, digests, static_cast<bool>(packed.parts.screen)});
-  tokenizer.put(model.tokenizer);
+  std::span<const std::byte> prepared;
+  if (model.tokenizer.prepared) {
+    if (model.tokenizer.pieces.empty()) throw Error(model.path + " is written without the pieces of its prepared tokenizer", Blame::program);
+    TokenizerTables rest = model.tokenizer;
+    rest.pieces.clear();
+    rest.kinds.clear();
+    rest.merges.clear();
+    tokenizer.put(rest);
+    texts.put(model.tokenizer);
+    prepared = model.tokenizer.prepared->bytes;
+  } else {
+    tokenizer.put(model.tokenizer);
+  }
   std::size_t next = 0;
   Parts parts = packed.parts;
   const auto offset = [&](const void* at) { return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - packed.bytes.data()); };
@@ -150,7 +164,7 @@ inline void write_engine_file(const std::string& path, const Model& model, const
         table.put(packed.vector_formats.at(next++));
         table.put(offset(part));
       });
-  detail::EngineHeader header{.version = detail::engine_version, .reserved = 0, .facts = {}, .tokenizer = {}, .table = {}, .parts = {}};
+  detail::EngineHeader header{.version = detail::engine_version, .reserved = 0, .facts = {}, .tokenizer = {}, .table = {}, .parts = {}, .prepared = {}, .texts = {}};
   std::uint64_t end = detail::engine_header;
   const auto place = [&](detail::Section& section, std::size_t bytes, std::size_t alignment) {
     section = {(end + alignment - 1) / alignment * alignment, bytes};
@@ -158,6 +172,8 @@ inline void write_engine_file(const std::string& path, const Model& model, const
   };
   place(header.facts, facts.bytes().size(), 8);
   place(header.tokenizer, tokenizer.bytes().size(), 8);
+  place(header.prepared, prepared.size(), 8);
+  place(header.texts, texts.bytes().size(), 8);
   place(header.table, table.bytes().size(), 8);
   place(header.parts, packed.bytes.size(), detail::engine_alignment);
 
@@ -170,6 +186,8 @@ inline void write_engine_file(const std::string& path, const Model& model, const
   write(16, &header, sizeof header);
   write(header.facts.at, facts.bytes().data(), facts.bytes().size());
   write(header.tokenizer.at, tokenizer.bytes().data(), tokenizer.bytes().size());
+  write(header.prepared.at, prepared.data(), prepared.size());
+  write(header.texts.at, texts.bytes().data(), texts.bytes().size());
   write(header.table.at, table.bytes().data(), table.bytes().size());
   write(header.parts.at, packed.bytes.data(), packed.bytes.size());
   file.close();
@@ -247,8 +265,14 @@ inline EngineFile open_engine_file(std::span<const std::byte> bytes, std::shared
   if (accept) accept(file.model.spec, formats);
   file.model.tokenizer = BinaryReader(section(header.tokenizer, "its tokenizer's tables"), where).get<TokenizerTables>();
   if (static_cast<int>(file.model.tokenizer.family) > 1) fail("its tokenizer is of the kind " + std::to_string(static_cast<int>(file.model.tokenizer.family)));
-  if (file.model.tokenizer.pieces.size() > static_cast<std::size_t>(file.model.spec.vocab))
-    fail("the tokenizer has " + std::to_string(file.model.tokenizer.pieces.size()) + " ids, the embedding only " + std::to_string(file.model.spec.vocab) + " rows");
+  std::size_t ids = file.model.tokenizer.pieces.size();
+  if (const auto prepared = section(header.prepared, "its prepared tokenizer"); !prepared.empty()) {
+    ArrayReader reader(prepared, where);
+    ids = Strings(reader).size();
+    file.model.tokenizer.prepared = {prepared, section(header.texts, "the tables of its prepared tokenizer"), packed->owner};
+  }
+  if (ids > static_cast<std::size_t>(file.model.spec.vocab))
+    fail("the tokenizer has " + std::to_string(ids) + " ids, the embedding only " + std::to_string(file.model.spec.vocab) + " rows");
   if (place == Place::mapping) packed->pages = std::make_shared<HugePages>(parts);
   file.packed = std::move(packed);
   return file;

@@ -2,18 +2,23 @@
 // and the digests need.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include <diecast/cpu/engine_file.hpp>
 #include <diecast/cpu/form.hpp>
 #include <diecast/cpu/pack.hpp>
 #include <diecast/cpu/parts.hpp>
 #include <diecast/files/half.hpp>
 #include <diecast/files/weights.hpp>
+#include <diecast/tokens/make_tokenizer.hpp>
 
 namespace diecast::cpu {
 
@@ -147,6 +152,17 @@ inline Weights unpack_weights(const PackedModel& model) {
   if (std::holds_alternative<UntiedHead>(model.spec.head)) weights.head = unpack_matrix(model.parts.head.matrix);
   if (model.parts.position.rows > 0) weights.position = unpack_matrix(model.parts.position);
   return weights;
+}
+
+// The tokenizer's tables as its model file had them. Refuses state that is not what they give.
+inline TokenizerTables unpack_tokenizer(const Model& model) {
+  const auto& prepared = model.tokenizer.prepared;
+  if (!prepared || !model.tokenizer.pieces.empty()) return model.tokenizer;
+  BinaryReader reader(prepared->texts, model.path);
+  auto tables = reader.get<TokenizerTables>();
+  const std::string state = diecast::detail::prepared_state(tables);
+  if (!std::ranges::equal(std::as_bytes(std::span(state)), prepared->bytes)) reader.fail("its prepared tokenizer is not what its tokenizer's tables give");
+  return tables;
 }
 
 }  // namespace diecast::cpu

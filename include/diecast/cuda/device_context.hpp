@@ -6,9 +6,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,85 +19,18 @@
 #include <diecast/backend/layer_view.hpp>
 #include <diecast/cuda/device_array.hpp>
 #include <diecast/cuda/device_weights.hpp>
+#include <diecast/cuda/door.hpp>
 #include <diecast/cuda/plan.hpp>
 #include <diecast/cuda/shape_of.hpp>
+#include <diecast/cuda/step_arrays.hpp>
 #include <diecast/kernels/model_shape.hpp>
 #include <diecast/kernels/whole_token.hpp>
 #include <diecast/trace/trace.hpp>
 
 namespace diecast::cuda {
 
-// Cosines and sines of one RoPE, for every position that the context can hold.
-template <class Device>
-struct AngleTable {
-  DeviceArray<float, Device> cosines, sines;  // [position, rotary_dim / 2]
-
-  AngleTable(const std::shared_ptr<Device>& device, const LayerView& view, int positions) {
-    std::vector<float> of_cosine, of_sine;
-    for (int position = 0; position < positions; ++position)
-      for (const double frequency : view.frequencies) {
-        of_cosine.push_back(static_cast<float>(view.stretch * std::cos(position * frequency)));
-        of_sine.push_back(static_cast<float>(view.stretch * std::sin(position * frequency)));
-      }
-    cosines = {device, "cosines", std::span<const float>(of_cosine)};
-    sines = {device, "sines", std::span<const float>(of_sine)};
-  }
-};
-
-// What one step reads: which tokens, and where their sequences' blocks are.
-template <class Device>
-struct StepArrays {
-  DeviceArray<int, Device> rows;    // [2 + 4 * most rows]: counts, ids, positions, sequences, asked
-  DeviceArray<int, Device> blocks;  // [sequence of the step, blocks of the cache]
-  int most_rows, blocks_per_sequence;
-
-  StepArrays(const std::shared_ptr<Device>& device, int most, int cache_blocks)
-      : rows(device, "token rows", static_cast<std::size_t>(2 + 4 * most)),
-        blocks(device, "block table", static_cast<std::size_t>(most) * static_cast<std::size_t>(cache_blocks)),
-        most_rows(most),
-        blocks_per_sequence(cache_blocks) {}
-
-  kernels::TokenRows addresses() const {
-    const int* at = rows.data();
-    return {at, at + 2, at + 2 + most_rows, at + 2 + 2 * most_rows, at + 2 + 3 * most_rows};
-  }
-
-  // Returns how many rows ask for logits.
-  int write(const BlockTable& table, std::span<const Row> tokens) {
-    const auto most = static_cast<std::size_t>(most_rows);
-    std::vector<int> values(2 + 4 * most), handles, entries;
-    int asked = 0;
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      const Row& row = tokens[i];
-      auto known = std::find(handles.begin(), handles.end(), row.sequence);
-      if (known == handles.end()) {
-        known = handles.insert(handles.end(), row.sequence);
-        const std::size_t begin = entries.size();
-        for (int position = 0; position < table.length(row.sequence); position += BlockTable::block_tokens)
-          entries.push_back(static_cast<int>(table.slot(row.sequence, position) / BlockTable::block_tokens));
-        entries.resize(begin + static_cast<std::size_t>(blocks_per_sequence), -1);
-      }
-      values[2 + i] = row.id;
-      values[2 + most + i] = row.position;
-      values[2 + 2 * most + i] = static_cast<int>(known - handles.begin());
-      if (row.logits) values[2 + 3 * most + static_cast<std::size_t>(asked++)] = static_cast<int>(i);
-    }
-    values[0] = static_cast<int>(tokens.size());
-    values[1] = asked;
-    rows.write(values);
-    blocks.write(entries);
-    return asked;
-  }
-};
-
-// Which kernels a forward takes.
-struct Ways {
-  bool whole = false;         // one for a whole token, instead of one for each operation
-  bool tensor_cores = false;  // prompts of 16 tokens or more on tensor cores, their values rounded to 16 bits before products
-};
-
 template <kernels::ModelShape m, class CacheElement, class Device>
-class DeviceContext final : public Context {
+class DeviceContext final : public OnDevice {
  public:
   using Operations = kernels::ModelOperations<m, CacheElement>;
 
@@ -139,9 +74,14 @@ class DeviceContext final : public Context {
     return {logits_, m.vocab};
   }
 
-  // Greedy decoding without the host: each row, the next token of a sequence of its own, is continued by up to `tokens` ids, of which the first comes
-  // from this row's logits, until a stop id (which is among them). Each sequence's cache then holds the row and all of its ids but the last.
-  std::vector<std::vector<int>> generate(std::span<const Row> rows, int tokens, std::span<const int> stop_ids) {
+  std::vector<std::vector<int>> generate(std::span<const Row> rows, int tokens, std::span<const int> stop_ids) override {
+    return generate(rows, tokens, stop_ids, {});
+  }
+  // drawings: how each row's ids are chosen (cuda/drawing.hpp); none: all are greedy.
+  std::vector<std::vector<int>> generate(std::span<const Row> rows, int tokens, std::span<const int> stop_ids,
+                                         std::span<const kernels::Drawing> drawings) {
+    if (!drawings.empty() && drawings.size() != rows.size())
+      throw Error(std::to_string(drawings.size()) + " ways to draw are given for " + std::to_string(rows.size()) + " rows", Blame::program);
     if (rows.size() > static_cast<std::size_t>(capacity_.rows))
       throw Error("one launch continues " + std::to_string(capacity_.rows) + " sequences at most, not " + std::to_string(rows.size()),
                   Blame::program);
@@ -153,7 +93,7 @@ class DeviceContext final : public Context {
     std::vector<Row> first(rows.begin(), rows.end());
     for (Row& row : first) row.logits = true;
     step_.write(table_, first);
-    run_whole(static_cast<int>(rows.size()), tokens, stop_ids);
+    run_whole(static_cast<int>(rows.size()), tokens, stop_ids, drawings);
     std::vector<int> written(rows.size() * static_cast<std::size_t>(tokens));
     ids_.read(written);
     std::vector<std::vector<int>> answers(rows.size());
@@ -172,40 +112,128 @@ class DeviceContext final : public Context {
     return answers;
   }
 
+  void begin(std::span<const Row> rows) override {
+    check_rows(*spec_, table_, rows);
+    for (const Row& row : rows) table_.append(row.sequence);
+    began_.asked = step_.write(table_, rows);
+    began_.rows = static_cast<int>(rows.size());
+    began_.longest = 0;
+    for (const Row& row : rows) began_.longest = (std::max)(began_.longest, row.position + 1);
+  }
+  std::vector<kernels::Stage> layer_stages() const override {
+    std::vector<kernels::Stage> stages;
+    for (int i = order.layer_begin; i < order.layer_end; ++i) stages.push_back(order.at[i].stage);
+    return stages;
+  }
+  void run(kernels::Stage stage, int layer) override {
+    launch_stage(stage, layer, Grids<m, CacheElement>(capacity_, began_.rows, began_.longest));
+  }
+  std::vector<float> read(kernels::Place place) const override {
+    const int heads = m.heads.heads * m.heads.head_dim;
+    switch (place) {
+      case kernels::hidden:
+        return values_of(hidden_[0], began_.rows, m.hidden);
+      case kernels::other_hidden:
+        return values_of(hidden_[1], began_.rows, m.hidden);
+      case kernels::branch:
+        return values_of(branch_, began_.rows, m.hidden);
+      case kernels::queries:
+        return values_of(queries_, began_.rows, heads);
+      case kernels::projected:
+        return values_of(projected_, began_.rows, Operations::ProjectQkv::width);
+      case kernels::attended:
+        return values_of(attended_, began_.rows, heads);
+      case kernels::inner:
+        return values_of(inner_, began_.rows, m.mlp.width);
+      case kernels::logits:
+        return values_of(logits_there_, began_.asked, m.vocab);
+      default:
+        throw Error("place " + std::to_string(static_cast<unsigned>(place)) + " holds no rows of floats", Blame::program);
+    }
+  }
+  std::vector<float> cached(int layer, bool keys, int sequence, int count) const override {
+    using Layout = typename Operations::Attention::Layout;
+    const auto& cache = (keys ? keys_ : values_)[static_cast<std::size_t>(layer)];
+    std::vector<CacheElement> head(static_cast<std::size_t>(m.heads.head_dim));
+    std::vector<float> out;
+    for (int position = 0; position < count; ++position)
+      for (int kv = 0; kv < m.heads.kv_heads; ++kv) {
+        cache.read(head, static_cast<std::size_t>(Layout::offset(static_cast<std::int64_t>(table_.slot(sequence, position)), kv)));
+        for (const CacheElement value : head) out.push_back(kernels::to_float(value));
+      }
+    return out;
+  }
+  double cache_rounding() const override {
+    return std::is_same_v<CacheElement, float> ? 0.0 : std::is_same_v<CacheElement, kernels::Half> ? 0x1p-11 : 0x1p-8;
+  }
+
+  // Keys and values of a layer, layer after layer.
+  std::size_t block_bytes() const override { return 2 * static_cast<std::size_t>(spec_->layers) * block_values * sizeof(CacheElement); }
+  void read_block(int block, std::span<std::byte> to) const override {
+    std::vector<CacheElement> one(block_values);
+    for (std::size_t i = 0; i < 2 * keys_.size(); ++i) {
+      cache_of(i).read(one, static_cast<std::size_t>(block) * block_values);
+      std::memcpy(to.data() + i * block_values * sizeof(CacheElement), one.data(), block_values * sizeof(CacheElement));
+    }
+  }
+  void write_block(int block, std::span<const std::byte> from) override {
+    std::vector<CacheElement> one(block_values);
+    for (std::size_t i = 0; i < 2 * keys_.size(); ++i) {
+      std::memcpy(one.data(), from.data() + i * block_values * sizeof(CacheElement), block_values * sizeof(CacheElement));
+      cache_of(i).write(one, static_cast<std::size_t>(block) * block_values);
+    }
+  }
+  std::string block_layout() const override { return "device, elements of " + std::to_string(8 * sizeof(CacheElement)) + " bits"; }
+
   // The ids of the greatest logits, as the device chose them, in the order of the last forward's asking rows.
   std::span<const int> best_ids() const { return best_ids_; }
 
  private:
+  static constexpr kernels::Schedule order = kernels::make_schedule(m, 1);  // which stage follows which
+  static constexpr std::size_t block_values =                              // of a block of the cache, K or V of one layer
+      static_cast<std::size_t>(m.heads.kv_heads) * kernels::cache_block_tokens * static_cast<std::size_t>(Operations::Attention::Layout::stride);
+  struct Began {
+    int rows = 0, asked = 0, longest = 0;
+  };
+
+  DeviceArray<CacheElement, Device>& cache_of(std::size_t i) { return (i % 2 == 0 ? keys_ : values_)[i / 2]; }
+  const DeviceArray<CacheElement, Device>& cache_of(std::size_t i) const { return (i % 2 == 0 ? keys_ : values_)[i / 2]; }
+
+  static std::vector<float> values_of(const DeviceArray<float, Device>& array, int rows, int width) {
+    std::vector<float> values(array.size() == 0 ? 0 : static_cast<std::size_t>(rows) * static_cast<std::size_t>(width));
+    array.read(values);
+    return values;
+  }
+
   void pass(std::span<const Row> rows, Trace* trace) {
     const int asked = step_.write(table_, rows);
     int longest = 0;
     for (const Row& row : rows) longest = (std::max)(longest, row.position + 1);
     const Grids<m, CacheElement> grids(capacity_, static_cast<int>(rows.size()), longest);
-    if constexpr (Operations::has_prefill)
-      if (ways_.tensor_cores && static_cast<int>(rows.size()) >= kernels::tile_rows / 2) {
-        prefill(static_cast<int>(rows.size()), grids);
-        if (asked > 0) {
-          device_->template launch<typename Operations::Head>(grids.head, head_);
-          read_head(asked);
-        }
-        return;
+    if (ways_.tensor_cores && static_cast<int>(rows.size()) >= kernels::tile_rows / 2) {
+      prefill(static_cast<int>(rows.size()), grids);
+      if (asked > 0) {
+        device_->template launch<typename Operations::Head>(grids.head, head_);
+        read_head(asked);
       }
+      return;
+    }
     if (ways_.whole) {
-      run_whole(static_cast<int>(rows.size()), 1, {});
+      run_whole(static_cast<int>(rows.size()), 1, {}, {});
       if (asked > 0) read_head(asked);
       return;
     }
     {
       const Trace::Scope span(trace, "embed");
-      device_->template launch<typename Operations::Embed>(grids.embed, embed_);
+      launch_stage(kernels::Stage::embed, 0, grids);
     }
     for (int layer = 0; layer < spec_->layers; ++layer) {
       const Trace::Scope span(trace, "block", layer);
-      run_layer(layers_[static_cast<std::size_t>(layer)], grids);
+      for (int i = order.layer_begin; i < order.layer_end; ++i) launch_stage(order.at[i].stage, layer, grids);
     }
     if (asked == 0) return;
     const Trace::Scope span(trace, "head");
-    device_->template launch<typename Operations::Head>(grids.head, head_);
+    launch_stage(kernels::Stage::head, 0, grids);
     read_head(asked);
   }
 
@@ -219,7 +247,7 @@ class DeviceContext final : public Context {
   }
 
   // One launch for all layers, and for as many tokens as are asked: the kernel's arrays of the rows' ends and ids.
-  void run_whole(int rows, int tokens, std::span<const int> stop_ids) {
+  void run_whole(int rows, int tokens, std::span<const int> stop_ids, std::span<const kernels::Drawing> drawings) {
     using Whole = kernels::WholeToken<m, CacheElement>;
     const std::size_t count = static_cast<std::size_t>(rows);
     if (whole_layers_.size() == 0) whole_layers_ = {device_, "layers", std::span<const typename Operations::Layer>(layers_)};
@@ -228,11 +256,14 @@ class DeviceContext final : public Context {
     ended_ = {device_, "ended", std::span<const int>(std::vector<int>(count))};
     counters_ = {device_, "counters", std::span<const std::uint32_t>(std::vector<std::uint32_t>(kernels::Schedule::most + 1))};
     int* const at = step_.rows.data();
-    typename Whole::Params params{kernels::make_schedule(m, capacity_.processors),
+    drawings_ = {device_, "drawings", drawings};
+    drawn_ = {device_, "drawn", drawings.size()};
+    typename Whole::Params params{kernels::make_schedule(m, capacity_.processors, !drawings.empty()),
                                   embed_,
                                   whole_layers_.data(),
                                   spec_->layers,
                                   head_,
+                                  {head_.rows, head_.logits, head_.best, drawings_.data(), head_.drawable, drawn_.data()},
                                   tokens,
                                   stop_ids_.data(),
                                   static_cast<int>(stop_ids.size()),
@@ -245,39 +276,70 @@ class DeviceContext final : public Context {
     device_->template launch<Whole>(capacity_.processors, params);
   }
 
-  // A prompt's layers: products on tensor cores.
+  // A prompt's layers: products and attention on tensor cores.
   void prefill(int rows, const Grids<m, CacheElement>& grids) {
     const int tiles = (rows + kernels::tile_rows - 1) / kernels::tile_rows,
               of_block = Grids<m, CacheElement>::warps * kernels::tile_outputs;
     const auto blocks = [&](int outputs) { return grid(capacity_, static_cast<std::int64_t>(ceil_divide(outputs, of_block)) * tiles, 1); };
+    // Branches that are normalised are added first, so that what the product reads are hidden states.
+    const auto settled = [&](auto params) {
+      if constexpr (m.norm_after) {
+        device_->template launch<typename Operations::AddBranch>(grid(capacity_, rows, Grids<m, CacheElement>::warps), {params.rows, params.stream});
+        params.stream.hidden = params.stream.updated;
+      }
+      return params;
+    };
     device_->template launch<typename Operations::Embed>(grids.embed, embed_);
     for (const typename Operations::Layer& layer : layers_) {
-      const auto gate_up = [&] { device_->template launch<typename Operations::PrefillGateUp>(blocks(m.mlp.width), layer.gate_up); };
-      device_->template launch<typename Operations::PrefillQkv>(blocks(Operations::ProjectQkv::width), layer.qkv);
+      const auto gate_up = [&] { device_->template launch<typename Operations::PrefillGateUp>(blocks(m.mlp.width), settled(layer.gate_up)); };
+      if constexpr (Operations::fused_qkv) {
+        device_->template launch<typename Operations::PrefillQkv>(blocks(Operations::ProjectQkv::width), settled(layer.qkv));
+      } else {
+        device_->template launch<typename Operations::PrefillProject>(blocks(Operations::ProjectQkv::width), settled(layer.project));
+        device_->template launch<typename Operations::NormRopeAppend>(grids.norm_rope, layer.norm_rope);
+      }
       if (m.branches == kernels::Branches::beside) gate_up();
-      device_->template launch<typename Operations::Attention>(grids.attention, layer.attention);
+      if constexpr (Operations::has_flash_attention) {
+        using Flash = typename Operations::FlashAttention;
+        device_->template launch<Flash>(grid(capacity_, ceil_divide(rows, Flash::token_rows) * Flash::parts, 1), layer.attention);
+      } else {
+        device_->template launch<typename Operations::Attention>(grids.attention, layer.attention);
+      }
       device_->template launch<typename Operations::PrefillOutput>(blocks(m.hidden), layer.output);
       if (m.branches == kernels::Branches::in_order) gate_up();
       device_->template launch<typename Operations::PrefillDown>(blocks(m.hidden), layer.down);
     }
   }
 
-  void run_layer(const typename Operations::Layer& layer, const Grids<m, CacheElement>& grids) {
-    const auto project = [&] {
-      if constexpr (Operations::fused_qkv) {
-        device_->template launch<typename Operations::QkvAppend>(grids.qkv, layer.qkv);
-      } else {
-        device_->template launch<typename Operations::ProjectQkv>(grids.project, layer.project);
-        device_->template launch<typename Operations::NormRopeAppend>(grids.norm_rope, layer.norm_rope);
-      }
-    };
-    const auto gate_up = [&] { device_->template launch<typename Operations::GateUp>(grids.gate_up, layer.gate_up); };
-    project();
-    if (m.branches == kernels::Branches::beside) gate_up();  // before attention is added to what it reads
-    device_->template launch<typename Operations::Attention>(grids.attention, layer.attention);
-    device_->template launch<typename Operations::Output>(grids.output, layer.output);
-    if (m.branches == kernels::Branches::in_order) gate_up();
-    device_->template launch<typename Operations::Down>(grids.down, layer.down);
+  // The kernel of one stage, over the rows of the step.
+  void launch_stage(kernels::Stage stage, int layer, const Grids<m, CacheElement>& grids) {
+    const typename Operations::Layer* const at = &layers_[static_cast<std::size_t>(layer)];
+    switch (stage) {
+      case kernels::Stage::embed:
+        return device_->template launch<typename Operations::Embed>(grids.embed, embed_);
+      case kernels::Stage::qkv:
+        if constexpr (Operations::fused_qkv) device_->template launch<typename Operations::QkvAppend>(grids.qkv, at->qkv);
+        return;
+      case kernels::Stage::project:
+        if constexpr (!Operations::fused_qkv) device_->template launch<typename Operations::ProjectQkv>(grids.project, at->project);
+        return;
+      case kernels::Stage::norm_rope:
+        if constexpr (!Operations::fused_qkv) device_->template launch<typename Operations::NormRopeAppend>(grids.norm_rope, at->norm_rope);
+        return;
+      case kernels::Stage::attention:
+        return device_->template launch<typename Operations::Attention>(grids.attention, at->attention);
+      case kernels::Stage::output:
+        return device_->template launch<typename Operations::Output>(grids.output, at->output);
+      case kernels::Stage::gate_up:
+        return device_->template launch<typename Operations::GateUp>(grids.gate_up, at->gate_up);
+      case kernels::Stage::down:
+        return device_->template launch<typename Operations::Down>(grids.down, at->down);
+      case kernels::Stage::head:
+        return device_->template launch<typename Operations::Head>(grids.head, head_);
+      case kernels::Stage::draw:
+      case kernels::Stage::advance:
+        return;  // parts of the kernel that runs whole tokens
+    }
   }
 
   void make_parameters() {
@@ -372,10 +434,12 @@ class DeviceContext final : public Context {
   std::vector<typename Operations::Layer> layers_;
   typename Operations::Head::Params head_{};
   DeviceArray<typename Operations::Layer, Device> whole_layers_;
-  DeviceArray<int, Device> stop_ids_, ids_, ended_;
+  DeviceArray<int, Device> stop_ids_, ids_, ended_, drawn_;
+  DeviceArray<kernels::Drawing, Device> drawings_;
   DeviceArray<std::uint32_t, Device> counters_;
   std::vector<float> logits_;
   std::vector<int> best_ids_;
+  Began began_;
 };
 
 }  // namespace diecast::cuda

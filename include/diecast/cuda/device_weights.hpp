@@ -39,7 +39,12 @@ class DeviceWeights {
     final_norm = norm(weights.final_norm);
     head = weights.head ? matrix(*weights.head, nullptr) : embedding;
     if (weights.head_bias) head.bias = floats(*weights.head_bias);
+    for (const auto& matrix : matrices_)
+      if (matrix.data() == head.rows || (matrix.data() != embedding.rows && matrix.data() != position.rows)) step_bytes_ += matrix.size();
   }
+
+  // Of matrices that are read whole, whatever the number of tokens: all but tables of which a token takes one row.
+  std::size_t step_bytes() const { return step_bytes_; }
 
   kernels::Linear embedding{}, position{}, head{};
   std::vector<LayerAddresses> layers;
@@ -86,6 +91,7 @@ class DeviceWeights {
   std::shared_ptr<Device> device_;
   kernels::FormSet forms_;
   float epsilon_;
+  std::size_t step_bytes_ = 0;
   std::vector<DeviceArray<unsigned char, Device>> matrices_;
   std::vector<DeviceArray<float, Device>> vectors_;
 };

@@ -4,18 +4,13 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <type_traits>
 
-#include <diecast/backend/backend.hpp>
-#include <diecast/cuda/device_context.hpp>
-#include <diecast/cuda/device_weights.hpp>
-#include <diecast/cuda/shape_of.hpp>
+#include <diecast/cuda/device_backend.hpp>
 #include <diecast/simt/launch.hpp>
-#include <diecast/spec/check.hpp>
 
 namespace diecast {
 
@@ -23,11 +18,14 @@ namespace cuda {
 
 class EmulatedDevice {
  public:
-  explicit EmulatedDevice(const simt::Options& options) : options_(options) {}
+  static constexpr std::string_view name = "emulated";
 
+  EmulatedDevice(int processors, const simt::Options& options) : processors_(processors), options_(options) {}
+
+  int processors() const { return processors_; }
   template <class T>
-  T* allocate(const std::string& name, std::size_t count) {
-    return static_cast<T*>(memory_.allocate(count * sizeof(T), name, sizeof(T)));
+  T* allocate(const std::string& buffer, std::size_t count) {
+    return static_cast<T*>(memory_.allocate(count * sizeof(T), buffer, sizeof(T)));
   }
   template <class T>
   void release(T* data) {
@@ -48,6 +46,7 @@ class EmulatedDevice {
 
  private:
   simt::Memory memory_;
+  int processors_;
   simt::Options options_;
 };
 
@@ -60,34 +59,12 @@ struct EmulatedOptions {
   simt::Options launch{.races = false};
 };
 
-// Config: name, spec, formats, as the files in configs/ have them.
 template <class Config, class CacheElement = float, kernels::Team team = kernels::Team{64, 4}>
-class Emulated final : public Backend {
+class Emulated final : public cuda::BackendOn<Config, CacheElement, team, cuda::EmulatedDevice> {
  public:
-  static constexpr kernels::ModelShape shape = cuda::shape_of(Config::spec, Config::formats, team);
-
   explicit Emulated(const Weights& weights, EmulatedOptions options = {})
-      : options_(options),
-        spec_(std::make_shared<const Spec>(Config::spec)),
-        device_(std::make_shared<cuda::EmulatedDevice>(options.launch)) {
-    check_file(*spec_);
-    weights_ = std::make_shared<const cuda::DeviceWeights<cuda::EmulatedDevice>>(device_, *spec_, weights, shape.forms);
-  }
-
-  std::string_view name() const override { return "emulated"; }
-  const Spec& spec() const override { return *spec_; }
-  using DeviceContext = cuda::DeviceContext<shape, CacheElement, cuda::EmulatedDevice>;
-  std::unique_ptr<Context> open(int tokens) const override { return open_device(tokens); }
-  std::unique_ptr<DeviceContext> open_device(int tokens) const {
-    return std::make_unique<DeviceContext>(device_, spec_, weights_, cuda::Capacity{options_.processors, options_.rows, 0}, tokens,
-                                           options_.ways);
-  }
-
- private:
-  EmulatedOptions options_;
-  std::shared_ptr<const Spec> spec_;
-  std::shared_ptr<cuda::EmulatedDevice> device_;
-  std::shared_ptr<const cuda::DeviceWeights<cuda::EmulatedDevice>> weights_;
+      : cuda::BackendOn<Config, CacheElement, team, cuda::EmulatedDevice>(
+            std::make_shared<cuda::EmulatedDevice>(options.processors, options.launch), weights, options.rows, options.ways) {}
 };
 
 }  // namespace diecast

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,13 @@ struct AddedToken {
   bool normalized{};
 };
 
+// What a byte-level BPE computed from pieces, kinds and merges (its prepared()), as it lies in memory that `owner` keeps.
+struct PreparedTables {
+  std::span<const std::byte> bytes;
+  std::span<const std::byte> texts;  // of an engine file: the tables as they were, for cpu::unpack_tokenizer
+  std::shared_ptr<const void> owner;
+};
+
 struct TokenizerTables {
   enum class Family { byte_level_bpe, sentencepiece } family{};
   std::string pre_tokenizer;              // by its GGUF name: "gpt-2", "smollm", ...; HF folders are recognised by what they spell out
@@ -42,6 +50,7 @@ struct TokenizerTables {
   std::optional<bool> add_bos, add_eos;   // absent: the file says nothing
   std::optional<bool> add_space_prefix;
   std::optional<bool> legacy;             // SentencePiece: the space prefix after every marker too (transformers' word); absent: yes
+  std::optional<PreparedTables> prepared; // out of an engine file pieces, kinds and merges are empty then
 };
 
 struct GenerationDefaults {               // generation_config.json's names; absent: the file says nothing

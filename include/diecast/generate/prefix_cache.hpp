@@ -60,9 +60,9 @@ class PrefixCache {
     touch(place.node);
   }
 
-  // The sequence's full blocks, which hold these ids, become known. Where another has computed the same, that block takes the own one's place.
+  // The sequence's full blocks that hold these ids become known; more may lie behind them. Where another has computed the same, that block takes the own one's place.
   void extend(Place& place, int sequence, std::span<const int> ids) {
-    const int full = table_->length(sequence) / BlockTable::block_tokens;
+    const int full = (std::min)(table_->length(sequence), static_cast<int>(ids.size())) / BlockTable::block_tokens;
     if (place.blocks >= full) return;
     for (; place.blocks < full; ++place.blocks) {
       const auto index = static_cast<std::size_t>(place.blocks);

@@ -17,6 +17,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include <diecast/error.hpp>
 #include <diecast/generate/generation.hpp>
 #include <diecast/generate/scheduling.hpp>
+#include <diecast/generate/sequence_file.hpp>
 #include <diecast/generate/sequences.hpp>
 #include <diecast/generate/stepper.hpp>
 
@@ -41,6 +43,7 @@ class Scheduler {
     if (options.running < 1 || options.step_tokens < options.running)
       throw Error("a step of " + std::to_string(options.step_tokens) + " tokens cannot serve " + std::to_string(options.running) +
                   " sequences: at least 1 runs, and each takes a token");
+    if (options.draft < 0) throw Error("drafts of " + std::to_string(options.draft) + " tokens are impossible");
     if (options.waiting < 1)
       throw Error("a queue of " + std::to_string(options.waiting) + " requests is impossible: one at least must be able to wait for its step");
     stepper_.emplace(backend_->open(options.cache_tokens), options, [this] { return cancelled(); });
@@ -100,6 +103,11 @@ class Scheduler {
       closed_ = true;
     }
     wake_.notify_one();
+  }
+
+  // Before the first step: what a session has saved (sequence_file.hpp) is known as if it had been computed here. Returns its tokens.
+  std::size_t warm(const std::string& path, std::string_view identity, const std::string& salt = {}) {
+    return stepper_->warm(salt, [&](Context& context, int sequence) { return load_sequence(path, identity, backend_->spec(), context, sequence, context_tokens_); });
   }
 
   // One step: whoever joins or leaves, one pass of the backend, what it gives. Whether anything is left to do.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <diecast/error.hpp>
@@ -20,6 +21,7 @@ struct SchedulerOptions {
   int step_tokens = 128;          // rows of one step: every running answer's next token first, prompts with what is left
   int waiting = 256;              // requests that wait; more are refused
   std::optional<std::int64_t> tokens_in_flight{};  // prompts and the most that may be answered, of all accepted requests; more are refused
+  int draft = 0;                  // tokens drafted from each answer itself (draft.hpp), as far as a step stays small: changes no answer
   bool prefix_cache = true;       // prompts that begin alike share the K and V of their whole blocks
 };
 
@@ -30,6 +32,7 @@ struct RequestEvents {
   std::function<void(const Piece&)> piece{};    // valid during the call; without it the answer counts as not streamed
   std::function<void(Answer&&, const Trace&)> finished{};
   std::function<void(const Error&, std::uint32_t choice)> failed{};
+  std::function<void(std::span<const float>)> logits{};  // the model's, of each choice, just before it; only where log-probabilities are asked for
 };
 
 struct ScheduledRequest {

@@ -42,6 +42,7 @@ struct Sequence {
   std::uint32_t choice() const { return generation.answer().choice; }
   std::int64_t tokens() const { return generation.answer().usage.prompt_tokens + generation.room(); }  // that it may have in the end
   bool answers() const { return !generation.answer().ids.empty(); }
+  int left() const { return generation.room() - static_cast<int>(generation.answer().ids.size()); }  // tokens that the answer may still have
   bool waits_for_another() const { return group->reading && !answers(); }
   Trace* inner() { return inner_spans ? &trace : nullptr; }
   bool older_than(const Sequence& other) const { return std::pair(ticket, choice()) < std::pair(other.ticket, other.choice()); }
@@ -53,10 +54,12 @@ inline void put_in_order(Sequences& among, std::unique_ptr<Sequence> s) {
   among.insert(place, std::move(s));
 }
 
-// Of a step: these ids of a sequence.
+// Of a step: these ids of a sequence, and what may follow them.
 struct Part {
   Sequence* sequence;
   int first, count;
+  std::vector<int> drafts{};
+  int rows() const { return count + static_cast<int>(drafts.size()); }
   bool asks() const { return static_cast<std::size_t>(first + count) == sequence->ids.size(); }
 };
 

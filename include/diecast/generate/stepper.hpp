@@ -16,6 +16,7 @@
 
 #include <diecast/backend/backend.hpp>
 #include <diecast/error.hpp>
+#include <diecast/generate/draft.hpp>
 #include <diecast/generate/prefix_cache.hpp>
 #include <diecast/generate/scheduling.hpp>
 #include <diecast/generate/sequences.hpp>
@@ -38,6 +39,21 @@ class Stepper {
       if (s->generation.ended()) end(*s);  // the prompt fills the context
       else waiting_.push_back(std::move(s));
     }
+  }
+
+  // What `load` puts into an empty sequence is a known beginning from now on. Returns its tokens.
+  template <class Load>
+  std::size_t warm(const std::string& salt, const Load& load) {
+    if (!prefixes_) throw Error("a scheduler without a prefix cache keeps no beginnings");
+    const struct Empty {
+      BlockTable& blocks;
+      int handle = blocks.add();
+      ~Empty() { blocks.remove(handle); }
+    } sequence{table()};
+    const std::vector<int> ids = load(*context_, sequence.handle);
+    PrefixCache::Place place{salt};
+    prefixes_->extend(place, sequence.handle, ids);
+    return ids.size();
   }
 
   // Whether anything is left to do. A template for <diecast/compiled.hpp>, as in chat/chat_template.hpp.
@@ -105,6 +121,7 @@ class Stepper {
     };
     for (const auto& s : running_)
       if (pending(*s) == 1) add(*s);
+    left -= add_drafts();
     for (const auto& s : running_) {
       if (pending(*s) == 1) continue;
       take_known(*s);
@@ -119,16 +136,35 @@ class Stepper {
     make_room();  // admission has seen to it that the prefix cache has enough to give
   }
 
+  // A few rows cost little more than one, so few answers have room for guesses. Returns how many there are.
+  int add_drafts() {
+    constexpr int cheap = 16;
+    if (options_.draft == 0 || parts_.empty()) return 0;
+    const int most = (std::min)(options_.draft, (std::min)(cheap, options_.step_tokens) / static_cast<int>(parts_.size()) - 1);
+    int drafted = 0;
+    for (Part& part : parts_) {
+      if (!part.sequence->answers()) continue;
+      part.drafts = draft_from(part.sequence->ids, (std::min)(most, part.sequence->left() - 1));
+      drafted += static_cast<int>(part.drafts.size());
+    }
+    return drafted;
+  }
+  bool drop_drafts() {
+    bool any = false;
+    for (Part& part : parts_) any = !std::exchange(part.drafts, {}).empty() || any;
+    return any;
+  }
+
   int blocks_planned() {
     int blocks = 0;
-    for (const Part& part : parts_) blocks += table().blocks_needed(part.sequence->handle, part.count);
+    for (const Part& part : parts_) blocks += table().blocks_needed(part.sequence->handle, part.rows());
     return blocks;
   }
   bool evict() { return prefixes_ && prefixes_->evict(); }
-  // The prefix cache gives up what nobody uses; then the youngest sequences go back to the queue, until the others have room.
+  // Guesses go; then the prefix cache gives up what nobody uses; then the youngest sequences go back to the queue, until the others have room.
   void make_room() {
     while (blocks_planned() > table().free_blocks()) {
-      if (evict()) continue;
+      if (drop_drafts() || evict()) continue;
       auto youngest = std::move(running_.back());
       running_.pop_back();
       std::erase_if(parts_, [&](const Part& part) { return part.sequence == youngest.get(); });
@@ -208,7 +244,9 @@ class Stepper {
       const Sequence& s = *part.sequence;
       for (int i = 0; i < part.count; ++i) rows_.push_back({s.ids[static_cast<std::size_t>(part.first + i)], part.first + i, s.handle, false});
       rows_.back().logits = part.asks();
-      rows_.back().best = s.generation.needs();
+      rows_.back().best = s.generation.needs(static_cast<int>(part.drafts.size()));
+      for (int i = 0; i < static_cast<int>(part.drafts.size()); ++i)
+        rows_.push_back({part.drafts[static_cast<std::size_t>(i)], part.first + part.count + i, s.handle, true, rows_.back().best});
       if (!inner) inner = part.sequence->inner();
     }
     try {
@@ -224,15 +262,27 @@ class Stepper {
     std::size_t row = 0;
     for (const Part& part : parts) {
       Sequence& s = *part.sequence;
-      const bool over = s.over;
+      const bool over = s.over, asks = part.asks();
       if (!over && prefixes_) prefixes_->extend(s.place, s.handle, s.ids);
-      if (!part.asks()) continue;
-      const std::size_t of = row++;
+      if (!asks) continue;
+      const std::size_t of = std::exchange(row, row + 1 + part.drafts.size());
       if (over) continue;
       const std::vector<Sequence*> forks = s.reads ? forked(s, forks_allowed) : std::vector<Sequence*>();
       choose(s, logits, of);
+      if (!part.drafts.empty()) choose_drafted(part, logits, of);
       for (Sequence* fork : forks) choose(*fork, logits, of);  // they need the same of the logits: nothing but the choice is theirs
     }
+  }
+  // The further tokens that were guessed rightly, and one more. What the cache has of the wrong ones goes.
+  void choose_drafted(const Part& part, const Logits& logits, std::size_t row) {
+    Sequence& s = *part.sequence;
+    std::size_t right = 0;
+    while (!s.over && right < part.drafts.size() && s.ids.back() == part.drafts[right]) {
+      ++right;
+      drop_cancelled();  // the last piece's event may have asked for it
+      if (!s.over) choose(s, logits, row + right);
+    }
+    if (!s.over) table().truncate(s.handle, part.first + part.count + static_cast<int>(right));
   }
   // The other choices of a request whose prompt was just read, as far as there is room; the rest joins from the queue.
   std::vector<Sequence*> forked(Sequence& original, bool allowed) {
@@ -256,6 +306,7 @@ class Stepper {
   }
   void choose(Sequence& s, const Logits& logits, std::size_t row) {
     try {
+      if (s.events().logits && logits.best.empty()) s.events().logits(logits.row(static_cast<int>(row)));
       const Piece piece = s.generation.next(logits, row, s.trace, s.inner());
       s.ids.push_back(piece.id);
       ++counted_.completion_tokens;

@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +18,7 @@
 #include <vector>
 
 #include <diecast/backend/block_table.hpp>
+#include <diecast/sample/logprobs.hpp>
 #include <diecast/serve/service.hpp>
 
 namespace diecast::serve {
@@ -50,20 +55,33 @@ inline Json marked_text(const PromptText& prompt, const std::vector<std::string>
   return pieces;
 }
 
-// The likeliest one by one; all others as counts in steps of a quarter of a nat, so that a page can apply any temperature to the whole.
-inline Json distribution_json(const std::vector<TokenLogprob>& ranked, const Tokenizer& tokenizer) {
-  constexpr std::size_t shown = 64;
+// The likeliest one by one; all others as counts in steps of a quarter of a nat, so that a page can apply any temperature to the whole. A vocabulary
+// is large: nothing but the likeliest is put in order.
+inline Json distribution_json(std::span<const float> logits, const Tokenizer& tokenizer) {
+  constexpr int shown = 64;
   constexpr double step = 0.25;
+  const std::span<const float> known = logits.first((std::min)(logits.size(), static_cast<std::size_t>(tokenizer.size())));
+  const std::vector<TokenLogprob> likeliest = token_logprobs(logits, tokenizer.size(), 0, shown).top;
   Json top = Json::array(), rest = Json::array();
-  for (std::size_t i = 0; i < (std::min)(shown, ranked.size()); ++i)
-    top.push_back({{"id", ranked[i].id}, {"text", replace_invalid_utf8(token_bytes(tokenizer, ranked[i].id))}, {"logprob", ranked[i].logprob}});
-  for (std::size_t i = shown; i < ranked.size();) {
-    const double bucket = std::floor(ranked[i].logprob / step);
+  std::set<int> is_shown;
+  for (const auto& [id, logprob] : likeliest) {
+    top.push_back({{"id", id}, {"text", replace_invalid_utf8(token_bytes(tokenizer, id))}, {"logprob", logprob}});
+    is_shown.insert(id);
+  }
+  struct Bucket {
     double sum = 0;
     std::size_t count = 0;
-    for (; i < ranked.size() && std::floor(ranked[i].logprob / step) == bucket; ++i, ++count) sum += ranked[i].logprob;
-    rest.push_back({{"logprob", sum / static_cast<double>(count)}, {"count", count}});
+  };
+  std::map<double, Bucket, std::greater<>> buckets;
+  const double all = log_sum_exp(logits);
+  for (std::size_t id = 0; id < known.size(); ++id) {
+    const double logprob = static_cast<double>(known[id]) - all;
+    if (!std::isfinite(logprob) || is_shown.contains(static_cast<int>(id))) continue;
+    Bucket& bucket = buckets[std::floor(logprob / step)];
+    bucket.sum += logprob;
+    ++bucket.count;
   }
+  for (const auto& [number, bucket] : buckets) rest.push_back({{"logprob", bucket.sum / static_cast<double>(bucket.count)}, {"count", bucket.count}});
   return {{"top", std::move(top)}, {"rest", std::move(rest)}};
 }
 
@@ -93,7 +111,8 @@ class Explanation {
     ScheduledRequest& request = requests.front();
     sampling_ = request.request.sampling;
     request.request.max_tokens = 1;
-    request.request.logprobs = service.engine().spec().vocab;
+    request.request.logprobs = 0;  // the distribution is made of the logits, on another thread than the one that everybody's answers wait for
+    request.events.logits = [kept = logits_](std::span<const float> row) { kept->assign(row.begin(), row.end()); };
     request.inner_spans = true;
     if (auto* text = std::get_if<PromptText>(&request.request.prompt)) prompt_ = *text;
     request.events.finished = [m = mail_](Answer&& answer, const Trace& spans) { m->put(Finished{std::move(answer), spans}); };
@@ -114,6 +133,7 @@ class Explanation {
     }
   }
 
+  // Takes a while: the vocabulary is walked through.
   Json json() const {
     const Answer& answer = finished_->answer;
     const Tokenizer& tokenizer = service_.engine().tokenizer();
@@ -144,7 +164,7 @@ class Explanation {
               {"finish_reason", name(answer.finish_reason)}};
     if (!answer.logprobs.empty()) {
       const TokenLogprobs& first = answer.logprobs.front();
-      json["distribution"] = detail::distribution_json(first.top, tokenizer);
+      json["distribution"] = detail::distribution_json(*logits_, tokenizer);
       json["chosen"] = {{"id", first.id}, {"text", replace_invalid_utf8(token_bytes(tokenizer, first.id))}, {"logprob", first.logprob}, {"ends", tokenizer.is_control(first.id)}};
     }
     return json;
@@ -153,6 +173,7 @@ class Explanation {
  private:
   Service& service_;
   std::shared_ptr<Mailbox> mail_;
+  std::shared_ptr<std::vector<float>> logits_ = std::make_shared<std::vector<float>>();
   PromptText prompt_;
   SamplingOptions sampling_;
   Ticket ticket_ = 0;

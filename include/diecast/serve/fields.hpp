@@ -2,6 +2,7 @@
 // read at the end is unknown, and all of it is named at once: a misspelt field that does nothing is worse than a refusal.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -18,8 +19,10 @@
 namespace diecast::serve {
 
 inline constexpr int deepest_json = 32;
+inline constexpr std::size_t most_fields = 128;  // of one object: they are kept in order, so each is compared with all before it
 
-// Refuses what is no JSON, nests deeper than any request does, has lone surrogates, broken UTF-8 or numbers beyond a double, or says a field twice.
+// Refuses what is no JSON, nests deeper or has more fields than any request, has lone surrogates, broken UTF-8 or numbers beyond a double, or says a
+// field twice.
 inline Json parse_body(std::string_view body) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
@@ -28,6 +31,8 @@ inline Json parse_body(std::string_view body) {
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
       throw HttpError(400, "the request's JSON has the field '" + shortened(parsed.get<std::string>()) + "' twice in one object");
+    if (event == Json::parse_event_t::key && keys.back().size() > most_fields)
+      throw HttpError(400, "an object in the request's JSON has more than " + std::to_string(most_fields) + " fields");
     return true;
   };
   try {

@@ -13,11 +13,52 @@
 #include <diecast/serve/beast.hpp>
 #include <diecast/serve/metrics.hpp>
 #include <diecast/serve/service.hpp>
+#include <diecast/serve/wire.hpp>
 
 namespace diecast::serve {
 
 struct Host {
   explicit Host(Service& of) : service(of) {}
+
+  // Counts a connection among those that have a request.
+  class Busy {
+   public:
+    explicit Busy(Host& host) : host_(host) {}
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    ~Busy() {
+      if (on_) --host_.busy;
+    }
+    void set(bool on) {
+      if (on_ == on) return;
+      on_ = on;
+      host_.busy += on ? 1 : -1;
+      if (host_.busy == 0 && host_.idle) host_.idle();
+    }
+
+   private:
+    Host& host_;
+    bool on_ = false;
+  };
+
+  // Counts the bytes of a body that is being read.
+  class BodyBytes {
+   public:
+    explicit BodyBytes(Host& host) : host_(host) {}
+    BodyBytes(const BodyBytes&) = delete;
+    BodyBytes& operator=(const BodyBytes&) = delete;
+    ~BodyBytes() { hold(0); }
+    // Throws where all requests together have too many.
+    void hold(std::size_t bytes) {
+      host_.body_bytes += bytes - held_;  // unsigned: wraps back
+      held_ = bytes;
+      if (bytes > 0 && host_.body_bytes > host_.options().bodies_bytes) throw serve::busy(503, "the server reads other long requests");
+    }
+
+   private:
+    Host& host_;
+    std::size_t held_ = 0;
+  };
 
   Service& service;
   Metrics metrics{};
@@ -29,6 +70,7 @@ struct Host {
   std::function<void()> idle{};  // called when the last request is over
 
   const ServerOptions& options() const { return service.options(); }
+  Wire::Patience patience() const { return {options().write_time, options().unsent_time}; }
 
   // 16 hexadecimal digits: of this process, and counted.
   std::string new_id() {

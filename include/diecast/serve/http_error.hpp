@@ -29,6 +29,7 @@ class HttpError : public Error {
   int status;
   std::string field;                 // of the request's JSON; empty: none
   std::optional<int> retry_after{};  // seconds
+  std::string allow{};               // the methods, where another one was used
 };
 
 inline HttpError busy(int status, const std::string& sentence, int retry_after = 1) {

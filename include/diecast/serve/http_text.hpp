@@ -29,6 +29,7 @@ inline Response json_response(const Json& json) { return {.body = dump(json)}; }
 inline Response error_response(const HttpError& error) {
   Response response{.status = error.status, .body = dump(error_json(error))};
   if (error.retry_after) response.headers.emplace_back("Retry-After", std::to_string(*error.retry_after));
+  if (!error.allow.empty()) response.headers.emplace_back("Allow", error.allow);
   if (error.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   return response;
 }

@@ -1,5 +1,5 @@
-// From the thread that steps to the thread that serves: what happened to a request's answers, in order. Bounded: where its reader does not take
-// the text, the mailbox overflows, nothing more is kept, and the request is to be cancelled.
+// From the thread that steps to the thread that serves: what happened to a request's answers, in order. It takes everything and says how much lies in
+// it: whether that is too much is to be judged by who knows why nobody takes it.
 #pragma once
 
 #include <cstddef>
@@ -40,14 +40,13 @@ using Event = std::variant<First, Token, Finished, Failed>;
 class Mailbox {
  public:
   // wake: called from the other thread, once for all events that lie here untaken.
-  Mailbox(std::size_t most_bytes, std::function<void()> wake) : most_(most_bytes), wake_(std::move(wake)) {}
+  explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   void put(Event event) {
     {
       const std::lock_guard lock(mutex_);
       if (const auto* token = std::get_if<Token>(&event)) bytes_ += sizeof(Event) + token->text.size() + (token->logprobs ? token->logprobs->top.size() * sizeof(TokenLogprob) : 0);
-      if (bytes_ > most_) overflowed_ = true;
-      if (!overflowed_ || !std::holds_alternative<Token>(event)) events_.push_back(std::move(event));
+      events_.push_back(std::move(event));
       if (std::exchange(called_, true)) return;
     }
     wake_();
@@ -61,19 +60,19 @@ class Mailbox {
   }
   bool empty() const {
     const std::lock_guard lock(mutex_);
-    return events_.empty() && !overflowed_;
+    return events_.empty();
   }
-  bool overflowed() const {
+  // Of tokens that nobody has taken yet.
+  std::size_t bytes() const {
     const std::lock_guard lock(mutex_);
-    return overflowed_;
+    return bytes_;
   }
 
  private:
   mutable std::mutex mutex_;
   std::vector<Event> events_;
   std::size_t bytes_ = 0;
-  std::size_t most_;
-  bool called_ = false, overflowed_ = false;
+  bool called_ = false;
   std::function<void()> wake_;
 };
 

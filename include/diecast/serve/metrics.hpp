@@ -46,6 +46,15 @@ class Metrics {
  public:
   int connections = 0, answering = 0;  // now
 
+  // One more that is answered, as long as it lives.
+  struct Answering {
+    explicit Answering(Metrics& of) : metrics(of) { ++metrics.answering; }
+    Answering(const Answering&) = delete;
+    Answering& operator=(const Answering&) = delete;
+    ~Answering() { --metrics.answering; }
+    Metrics& metrics;
+  };
+
   void request(std::string_view path, int status) { ++requests_[{std::string(path), status}]; }
   void gone() { ++gone_; }
   void answered(const Timing& timing) {

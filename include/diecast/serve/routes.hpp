@@ -35,7 +35,9 @@ inline std::string_view path_of(const HttpRequest& request) {
   const std::string_view target(request.target().data(), request.target().size());
   return target.substr(0, target.find('?'));
 }
-inline std::string_view header_of(const HttpRequest& request, http::field name) {
+// name: an http::field or its text
+template <class Name>
+std::string_view header_of(const HttpRequest& request, Name name) {
   const auto value = request[name];
   return {value.data(), value.size()};
 }
@@ -62,7 +64,11 @@ inline Endpoint endpoint_of(const HttpRequest& request, std::string_view path) {
   }
   const bool post = !model && route->post;
   const bool is_get = request.method() == http::verb::get || request.method() == http::verb::head;
-  if (post ? request.method() != http::verb::post : !is_get) throw HttpError(405, std::string("this path takes ") + (post ? "POST" : "GET") + " alone");
+  if (post ? request.method() != http::verb::post : !is_get) {
+    HttpError error(405, std::string("this path takes ") + (post ? "POST" : "GET") + " alone");
+    error.allow = post ? "POST" : "GET, HEAD";
+    throw error;
+  }
   return model ? Endpoint::model : route->endpoint;
 }
 

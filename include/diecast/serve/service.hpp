@@ -1,8 +1,10 @@
 // What the server does, without HTTP: an engine, its scheduler, and the JSON of each endpoint. Everything here may be called from any thread.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +38,7 @@ class Service {
     trace.stage(chat ? "template" : "tokenize");  // the reading of the JSON, too
     Asked asked = read_asked(parse_body(body), chat, options_.choices);
     std::vector<ScheduledRequest> requests = requests_of(asked, trace, arrival);
+    check_size(asked, requests);
     ReplyJson json(chat, asked.stream, id, name_, options_.fingerprint);
     auto completion = std::make_unique<Completion>(*scheduler_, engine_->tokenizer(), std::move(asked), std::move(json), arrival, std::move(mail));
     completion->submit(std::move(requests));
@@ -116,6 +119,14 @@ class Service {
   }
 
  private:
+  void check_size(const Asked& asked, const std::vector<ScheduledRequest>& requests) const {
+    if (!asked.logprobs) return;
+    const std::int64_t tokens = (std::min)(requests.front().request.max_tokens, scheduler_->context_tokens());
+    const std::int64_t values = static_cast<std::int64_t>(requests.size()) * asked.choices * tokens * (1 + *asked.logprobs);
+    if (values > options_.logprobs)
+      throw HttpError(400, std::to_string(values) + " log-probabilities were asked for (answers, tokens of each, 1 + " + std::to_string(*asked.logprobs) + "), " + std::to_string(options_.logprobs) + " are the most", "logprobs");
+  }
+
   std::shared_ptr<const Engine> engine_;
   Render render_;
   ServerOptions options_;

@@ -1,4 +1,4 @@
-// A socket of one client, of the server's thread. One thing to wait on: bytes that came, bytes that left, a deadline, or somebody who calls wake().
+// A socket of one client, of the server's thread. One thing to wait on: bytes that came, room for more, a deadline, or somebody who calls wake().
 // While an answer is made it keeps reading, so that a client that leaves is noticed at once; what it reads ahead is the next request's, and bounded.
 #pragma once
 
@@ -22,6 +22,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
   explicit Wire(tcp::socket socket) : socket_(std::move(socket)), wake_(socket_.get_executor()) {
     error_code ignored;
     socket_.set_option(tcp::no_delay(true), ignored);
+    socket_.non_blocking(true, ignored);
   }
 
   std::string& in() { return in_; }          // what came and was not used yet
@@ -60,26 +61,36 @@ class Wire : public std::enable_shared_from_this<Wire> {
     if (on) read_on();
   }
 
-  // Whether all bytes were handed to the socket, each 64 KiB of them within `patience`, and before `give_up()`.
+  // How long 64 KiB of an answer may lie before the socket has taken them, and how long while much more waits behind them.
+  struct Patience {
+    clock::duration long_time, short_time;
+  };
+
+  // Whether all bytes were handed to the socket. Only the client is to blame where not: what counts is the time in which the socket was full, asked anew
+  // before the server gives up, so that a server that comes late itself loses nobody. `much_waits`: whether the short time counts.
   template <class Condition>
-  asio::awaitable<bool> write(std::string bytes, clock::duration patience, Condition give_up) {
-    out_ = std::move(bytes);
-    for (std::size_t at = 0; at < out_.size() && socket_.is_open(); at += slice) {
-      writing_ = true;
-      asio::async_write(socket_, asio::buffer(out_.data() + at, (std::min)(slice, out_.size() - at)), [self = shared_from_this()](const error_code& error, std::size_t) {
-        self->writing_ = false;
-        if (error) self->ended_ = self->broken_ = true;
-        self->wake();
-      });
-      co_await until([&] { return !writing_ || give_up(); }, clock::now() + patience);
-      if (!writing_) {
-        if (broken_) co_return false;
-        continue;
+  asio::awaitable<bool> write(std::string bytes, Patience patience, Condition much_waits) {
+    for (std::size_t at = 0; at < bytes.size();) {
+      const std::size_t end = (std::min)(at + slice, bytes.size());
+      const auto began = clock::now();
+      while (at < end) {
+        error_code error;
+        at += socket_.write_some(asio::buffer(bytes.data() + at, end - at), error);
+        if (!error) continue;
+        if (error != asio::error::would_block && error != asio::error::try_again) {
+          ended_ = true;
+          co_return false;
+        }
+        const auto lies = clock::now() - began;
+        if (lies >= patience.long_time || (lies >= patience.short_time && much_waits())) {
+          gave_up_ = true;
+          close();
+          co_return false;
+        }
+        const auto wait = lies < patience.short_time ? patience.short_time - lies : (std::min)(patience.short_time, patience.long_time - lies);
+        await_room();
+        co_await until([this] { return !full_; }, clock::now() + wait);
       }
-      gave_up_ = true;
-      close();
-      co_await until([&] { return !writing_; }, never());
-      co_return false;
     }
     co_return socket_.is_open();
   }
@@ -111,12 +122,21 @@ class Wire : public std::enable_shared_from_this<Wire> {
  private:
   static constexpr std::size_t most_ahead = 64 << 10, slice = 64 << 10;
 
+  void await_room() {
+    if (std::exchange(full_, true)) return;
+    socket_.async_wait(tcp::socket::wait_write, [self = shared_from_this()](const error_code&) {
+      self->full_ = false;
+      self->wake();
+    });
+  }
+
   tcp::socket socket_;
   asio::steady_timer wake_;
   std::array<char, 8192> chunk_{};
-  std::string in_, out_;
-  bool reading_ = false, writing_ = false, watching_ = false;
-  bool ended_ = false, broken_ = false, gave_up_ = false;  // nothing more comes; nothing more can be sent
+  std::string in_;
+  bool reading_ = false, watching_ = false;
+  bool full_ = false;  // the socket takes nothing more just now
+  bool ended_ = false, gave_up_ = false;
 };
 
 }  // namespace diecast::serve

@@ -76,6 +76,21 @@ class Context {
     lane_->wait_copies(groups);
   }
 
+  void init_bulk(kernels::CopyBarrier* barrier, std::int64_t index, int copies, const Place& at = Place::current()) {
+    lane_->init_bulk(barrier, index, copies, at);
+  }
+  template <class P, class T>
+  void copy_bulk(P&& to, std::int64_t index, const T* from, std::int64_t from_index, int count, kernels::CopyBarrier* barrier,
+                 std::int64_t barrier_index, const Place& at = Place::current()) {
+    static_assert(std::is_same_v<Of<P>, T>, "a bulk copy keeps the type");
+    check_extent<P>(index, at);
+    check_extent<P>(index + count - 1, at);
+    lane_->copy_bulk(address(to), index, from, from_index, sizeof(T), count, barrier, barrier_index, at);
+  }
+  void wait_bulk(kernels::CopyBarrier* barrier, std::int64_t index, std::uint32_t phase, const Place& at = Place::current()) {
+    lane_->wait_bulk(barrier, index, phase, at);
+  }
+
   void barrier(const Place& at = Place::current()) { lane_->barrier(at); }
   void named_barrier(int id, int threads, const Place& at = Place::current()) { lane_->named_barrier(id, threads, true, at); }
   void named_arrive(int id, int threads, const Place& at = Place::current()) { lane_->named_barrier(id, threads, false, at); }
@@ -154,6 +169,25 @@ class Context {
     static constexpr Meeting meeting{"warp_sum", &butterfly<int, Plus>};
     lane_->meet(meeting, kernels::all_lanes, &value, at);
     return value;
+  }
+
+  template <int block_threads>
+  kernels::BlockScan block_scan(std::uint64_t value, kernels::BlockScratch<block_threads>& scratch, const Place& at = Place::current()) {
+    constexpr int warps = block_threads / kernels::warp_lanes;
+    std::uint64_t up_to = value, before = 0, all = 0;
+    for (int by = 1; by < kernels::warp_lanes; by *= 2) {
+      const std::uint64_t below = shuffle_up(up_to, by, kernels::all_lanes, at);
+      if (lane() >= by) up_to += below;
+    }
+    if (lane() == kernels::warp_lanes - 1) store(scratch.words, warp(), up_to, at);
+    barrier(at);
+    for (int other = 0; other < warps; ++other) {
+      const std::uint64_t of_warp = load(scratch.words, other, at);
+      if (other < warp()) before += of_warp;
+      all += of_warp;
+    }
+    barrier(at);
+    return {before + up_to - value, all};
   }
 
   template <class T>

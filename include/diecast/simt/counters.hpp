@@ -41,6 +41,7 @@ struct Counters {
   std::uint64_t matrix_products = 0;  // tensor-core instructions
   std::uint64_t matrix_loads = 0;     // ldmatrix
   std::uint64_t copies = 0;           // cp.async: warp instructions
+  std::uint64_t bulk_copies = 0;      // cp.async.bulk
   std::uint64_t atomics = 0;          // of threads
   std::uint64_t dots = 0;             // four-byte dot products of threads
 

@@ -34,6 +34,10 @@ class Lane {
   void copy_async(void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t bytes, bool valid, const Place&);
   void commit_copies();
   void wait_copies(int groups);
+  void init_bulk(void* barrier, std::int64_t index, int copies, const Place&);
+  void copy_bulk(void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t unit, int count, void* barrier,
+                 std::int64_t barrier_index, const Place&);
+  void wait_bulk(void* barrier, std::int64_t index, std::uint32_t phase, const Place&);
 
   void barrier(const Place&);
   void named_barrier(int id, int threads_expected, bool waits, const Place&);

@@ -8,14 +8,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <diecast/error.hpp>
+#include <diecast/files/arrays.hpp>
 #include <diecast/files/model.hpp>
 #include <diecast/text.hpp>
 #include <diecast/tokens/added_tokens.hpp>
@@ -44,11 +47,11 @@ class ByteLevelBpe final : public Tokenizer {
         merges_(tables.merges.size()) {
     read_pieces(tables);
     read_merges(tables.merges);
-    bos = tables.bos;
-    eos = tables.eos;
-    add_bos = tables.add_bos.value_or(false);
-    add_eos = tables.add_eos.value_or(false);
+    read_ends(tables);
   }
+
+  // What prepared() computed from other tables; these have all the rest.
+  ByteLevelBpe(const TokenizerTables& tables, const PreparedTables& prepared) : ByteLevelBpe(tables, prepared.owner, ArrayReader(prepared.bytes, "the prepared tokenizer")) {}
 
   ByteLevelBpe(const ByteLevelBpe&) = delete;  // ids_ looks into bytes_
   ByteLevelBpe& operator=(const ByteLevelBpe&) = delete;
@@ -78,7 +81,45 @@ class ByteLevelBpe final : public Tokenizer {
   bool is_control(int id) const override { return vocabulary_.is_control(id); }
   bool strips_first_space() const override { return false; }
 
+  // All that was computed from pieces, kinds and merges, to be used as it lies: what an engine would wait for when it starts.
+  std::string prepared() const {
+    ArrayWriter to;
+    vocabulary_.save(to);
+    bytes_.save(to);
+    ids_.save(to);
+    to.put(byte_ids_.all());
+    merges_.save(to);
+    return to.bytes();
+  }
+
  private:
+  ByteLevelBpe(const TokenizerTables& tables, std::shared_ptr<const void> owner, ArrayReader from)
+      : owner_(std::move(owner)),
+        vocabulary_(tables, from),
+        form_(normal_form(tables.normalizer)),
+        pre_tokenizer_(find_pre_tokenizer(tables.pre_tokenizer)),
+        ignore_merges_(tables.ignore_merges),
+        first_(tokens_where(tables.added, false)),
+        second_(tokens_where(tables.added, true)),
+        bytes_(from),
+        ids_(bytes_, from),
+        byte_ids_(from.get<std::int32_t>("the ids of bytes")),
+        merges_(bytes_.size(), from) {
+    from.end();
+    if (bytes_.size() != static_cast<std::size_t>(size())) from.fail("it has the bytes of " + std::to_string(bytes_.size()) + " pieces and the spelling of " + std::to_string(size()));
+    if (byte_ids_.size() != 256) from.fail("it has ids for " + std::to_string(byte_ids_.size()) + " bytes, not 256");
+    for (const std::int32_t id : byte_ids_.all())
+      if (id < -1 || id >= size()) from.fail("a byte has the id " + std::to_string(id) + " of " + std::to_string(size()));
+    read_ends(tables);
+  }
+
+  void read_ends(const TokenizerTables& tables) {
+    bos = tables.bos;
+    eos = tables.eos;
+    add_bos = tables.add_bos.value_or(false);
+    add_eos = tables.add_eos.value_or(false);
+  }
+
   std::vector<AddedToken> tokens_where(const std::vector<AddedToken>& added, bool normalized) const {
     std::vector<AddedToken> chosen;
     for (AddedToken token : added) {
@@ -134,7 +175,6 @@ class ByteLevelBpe final : public Tokenizer {
       if (!is_control(token.id)) added.push_back(&token);
     }
     std::stable_sort(added.begin(), added.end(), [](const AddedToken* a, const AddedToken* b) { return a->id < b->id; });
-    byte_ids_.fill(-1);
     std::vector<int> ordinary;
     ordinary.reserve(tables.pieces.size());
     auto next = added.begin();
@@ -181,7 +221,7 @@ class ByteLevelBpe final : public Tokenizer {
         if (keys[i].bytes.empty()) continue;
         const int known = ids_.insert(keys[i], all[i]);
         if (known != all[i]) on_known(all[i], known);
-        else if (keys[i].bytes.size() == 1) byte_ids_[static_cast<unsigned char>(keys[i].bytes[0])] = known;
+        else if (keys[i].bytes.size() == 1) byte_ids_.own()[static_cast<unsigned char>(keys[i].bytes[0])] = known;
       }
     }
   }
@@ -262,6 +302,7 @@ class ByteLevelBpe final : public Tokenizer {
 
   static constexpr std::size_t block = 32;  // so many questions to the memory at a time
 
+  std::shared_ptr<const void> owner_;  // of what the lists below may lie in
   Vocabulary vocabulary_;
   std::optional<NormalForm> form_;
   PreTokenizer pre_tokenizer_;
@@ -269,7 +310,7 @@ class ByteLevelBpe final : public Tokenizer {
   AddedTokens first_, second_;
   Strings bytes_;  // by id
   PieceIds ids_;   // by bytes_, without control tokens
-  std::array<std::int32_t, 256> byte_ids_{};
+  Array<std::int32_t> byte_ids_{std::vector<std::int32_t>(256, -1)};  // -1: the vocabulary cannot spell it
   MergeTable merges_;
 };
 

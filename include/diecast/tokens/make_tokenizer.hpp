@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
 
 #include <diecast/error.hpp>
 #include <diecast/files/model.hpp>
@@ -13,7 +15,13 @@ namespace diecast {
 namespace detail {
 template <class = void>  // for <diecast/compiled.hpp>, as in chat/chat_template.hpp
 std::shared_ptr<const Tokenizer> make_byte_level_bpe(const TokenizerTables& tables) {
+  if (tables.prepared) return std::make_shared<const ByteLevelBpe>(tables, *tables.prepared);
   return std::make_shared<const ByteLevelBpe>(tables);
+}
+
+template <class = void>
+std::string prepared_state(const TokenizerTables& tables) {
+  return ByteLevelBpe(tables).prepared();
 }
 }  // namespace detail
 
@@ -22,6 +30,15 @@ inline std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerTables& ta
     throw Error("the tokenizer is SentencePiece: include <diecast/sentencepiece.hpp> and call make_any_tokenizer");
   }
   return detail::make_byte_level_bpe(tables);
+}
+
+// The same tables with what a byte-level BPE computes from them, so that an engine file can hold it.
+inline TokenizerTables prepared(const TokenizerTables& tables) {
+  if (tables.family != TokenizerTables::Family::byte_level_bpe || tables.prepared) return tables;
+  const auto state = std::make_shared<const std::string>(detail::prepared_state(tables));
+  TokenizerTables made = tables;
+  made.prepared = {std::as_bytes(std::span(*state)), {}, state};
+  return made;
 }
 
 }  // namespace diecast

@@ -7,7 +7,11 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
+
+#include <diecast/files/arrays.hpp>
+#include <diecast/tokens/slots.hpp>
 
 namespace diecast {
 
@@ -21,18 +25,30 @@ struct Merge {
 // table alone.
 class MergeTable {
  public:
-  explicit MergeTable(std::size_t merges) : slots_(std::bit_ceil(merges * 2 + 2), empty), shift_(64 - std::countr_zero(slots_.size())) {
-    merges_.reserve(merges);
+  explicit MergeTable(std::size_t merges)
+      : merges_(std::vector<Merge>(merges)), slots_(std::vector<std::uint32_t>(std::bit_ceil(merges * 2 + 2), empty)), shift_(64 - std::countr_zero(slots_.size())) {}
+
+  // As save() left it, for this many ids.
+  MergeTable(std::size_t ids, ArrayReader& from)
+      : merges_(from.get<Merge>("the merges")), slots_(from.get<std::uint32_t>("the places of merges")), size_(merges_.size()), shift_(64 - std::countr_zero(slots_.size())) {
+    check_slots(slots_.all(), empty, merges_.size(), "places of merges", from);
+    for (const Merge& merge : merges_.all())
+      for (const std::int32_t id : {merge.left, merge.right, merge.result})
+        if (id < 0 || static_cast<std::size_t>(id) >= ids) from.fail("a merge has the id " + std::to_string(id) + " of " + std::to_string(ids));
+  }
+  void save(ArrayWriter& to) const {
+    to.put(merges_.all().first(size_));
+    to.put(slots_.all());
   }
 
   // Starts to fetch what insert() will need.
   void prepare(const Merge& merge) const { __builtin_prefetch(&slots_[first_slot(merge.left, merge.right)]); }
   // In order of rank; a pair that is there already keeps its earlier, better one. At most as many as the constructor was told.
   void insert(const Merge& merge) {
-    std::uint32_t& slot = slots_[find_slot(merge.left, merge.right)];
+    std::uint32_t& slot = slots_.own()[find_slot(merge.left, merge.right)];
     if (slot != empty) return;
-    slot = static_cast<std::uint32_t>(merges_.size());
-    merges_.push_back(merge);
+    slot = static_cast<std::uint32_t>(size_);
+    merges_.own()[size_++] = merge;
   }
   // Of two merges in the table, the one at the lower address has the lower rank.
   const Merge* find(std::int32_t left, std::int32_t right) const {
@@ -57,8 +73,9 @@ class MergeTable {
     return index;
   }
 
-  std::vector<Merge> merges_;
-  std::vector<std::uint32_t> slots_;
+  Array<Merge> merges_;
+  Array<std::uint32_t> slots_;
+  std::size_t size_ = 0;  // merges that are there
   int shift_;
 };
 

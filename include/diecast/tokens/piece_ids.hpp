@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <diecast/files/arrays.hpp>
+#include <diecast/tokens/slots.hpp>
 #include <diecast/tokens/strings.hpp>
 
 namespace diecast {
@@ -18,7 +20,13 @@ class PieceIds {
  public:
   // `pieces` must live as long as the table, which has room for `most` ids.
   PieceIds(const Strings& pieces, std::size_t most)
-      : pieces_(pieces), slots_(std::bit_ceil(most * 2 + 2), -1), shift_(64 - std::countr_zero(slots_.size())), held_(most) {}
+      : pieces_(pieces), slots_(std::vector<std::int32_t>(std::bit_ceil(most * 2 + 2), -1)), shift_(64 - std::countr_zero(slots_.size())), held_(most) {}
+
+  // As save() left it, over the same pieces.
+  PieceIds(const Strings& pieces, ArrayReader& from) : pieces_(pieces), slots_(from.get<std::int32_t>("the ids of pieces")), shift_(64 - std::countr_zero(slots_.size())) {
+    check_slots(slots_.all(), std::int32_t{-1}, pieces.size(), "ids of pieces", from);
+  }
+  void save(ArrayWriter& to) const { to.put(slots_.all()); }
 
   struct Key {
     std::string_view bytes;
@@ -41,7 +49,7 @@ class PieceIds {
 
   // The id under which the bytes of `id`, which are not empty, are known now: another one, where they were known before.
   std::int32_t insert(const Key& key, std::int32_t id) {
-    std::int32_t& slot = slots_[find_slot(key)];
+    std::int32_t& slot = slots_.own()[find_slot(key)];
     if (slot < 0) {
       slot = id;
       held_[static_cast<std::size_t>(id)] = true;
@@ -77,9 +85,9 @@ class PieceIds {
   }
 
   const Strings& pieces_;
-  std::vector<std::int32_t> slots_;  // -1: empty
+  Array<std::int32_t> slots_;  // -1: empty
   int shift_;
-  std::vector<bool> held_;  // by id: whether it is in a slot
+  std::vector<bool> held_;  // by id: whether it is in a slot, while they are filled
 };
 
 }  // namespace diecast

@@ -1,0 +1,74 @@
+// What a model's context launches is what kernels/launched.hpp lists, so that all of it is compiled and inspected: a device that takes nothing else. What
+// models share follows from the lists.
+#include <catch2/catch.hpp>
+
+#include <span>
+#include <string>
+
+#include <diecast/cuda/device_context.hpp>
+#include <diecast/kernels/launched.hpp>
+
+namespace diecast_test {
+
+using namespace diecast::kernels;
+
+template <class List>
+class ListedDevice {
+ public:
+  template <class T>
+  T* allocate(const std::string&, std::size_t) {
+    return nullptr;
+  }
+  template <class T>
+  void release(T*) {}
+  template <class T>
+  void upload(T*, std::span<const T>) {}
+  template <class T>
+  void download(const T*, std::span<T>) {}
+  template <class Op>
+  void launch(int, const typename Op::Params&) {
+    static_assert(List::template has<Op>, "a context launches a kernel that kernels/launched.hpp does not list");
+  }
+};
+
+inline constexpr ModelShape fused{.hidden = 576,
+                                  .heads = {9, 3, 64},
+                                  .rotary = {64},
+                                  .head_norms = HeadNorms::none,
+                                  .mlp = {1536, true, Activate::silu},
+                                  .vocab = 49152,
+                                  .norm = NormKind::rms,
+                                  .norm_before = true,
+                                  .norm_after = false,
+                                  .branches = Branches::in_order,
+                                  .forms = forms(q4_1_form, q8_0_form),
+                                  .team = {256, 2}};
+constexpr ModelShape with_norms(ModelShape m) {
+  m.head_norms = HeadNorms::each_head;
+  m.norm_after = true;
+  return m;
+}
+constexpr ModelShape with_vocab(ModelShape m, int vocab) {
+  m.vocab = vocab;
+  return m;
+}
+
+}  // namespace diecast_test
+
+namespace diecast::cuda {
+
+using namespace diecast_test;
+template class DeviceContext<fused, Half, ListedDevice<Launched<fused, Half>>>;
+template class DeviceContext<with_norms(fused), Half, ListedDevice<Launched<with_norms(fused), Half>>>;
+
+}  // namespace diecast::cuda
+
+using namespace diecast_test;
+
+TEST_CASE("a second model adds the kernels in which it differs") {
+  using First = Launched<fused, Half>;
+  CHECK(First::count == First::shared_with<First>);
+  // Another vocabulary: the head, the draw and the kernel that runs whole tokens. Other norms: neither the embedding's nor either attention's, nor the draw's.
+  CHECK(Launched<with_vocab(fused, 50304), Half>::shared_with<First> == First::count - 3);
+  CHECK(Launched<with_norms(fused), Half>::shared_with<First> == 4);
+}
