@@ -68,7 +68,7 @@ DIECAST_DEVICE std::uint64_t last_in_rank(C& ctx, RankCutShared<threads>& shared
     ctx.barrier();
     const auto of_block = [&](int place) {
       std::uint64_t sum = 0;
-      for (int warp = 0; warp < shared.warps; ++warp) sum += ctx.load(shared.digits[warp], place);
+      for (int warp = 0; warp < RankCutShared<threads>::warps; ++warp) sum += ctx.load(shared.digits[warp], place);
       return sum;
     };
     int digit = 15;
