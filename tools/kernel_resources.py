@@ -133,8 +133,10 @@ def compiled(compiler, release, name, cache, scratch):
 
 def rows_of(name, folder, disassembler):
     """Rows of the table, one a kernel and architecture."""
-    threads = dict(re.findall(r"\.entry (\w+)\([^)]*\)\s*\.maxntid (\d+)", (folder / "kernels.ptx").read_text()))
+    ptx = (folder / "kernels.ptx").read_text()
+    threads = dict(re.findall(r"\.entry (\w+)\([^)]*\)\s*\.maxntid (\d+)", ptx))
     names = readable(name, sorted(threads))
+    dynamic = {symbol for symbol, body in re.findall(r"\.entry (\w+)\((.*?)\n\}", ptx, re.DOTALL) if "shared_bytes" in body}
     rows = []
     for architecture in ARCHITECTURES:
         sizes = code_bytes(folder / architecture)
@@ -145,7 +147,7 @@ def rows_of(name, folder, disassembler):
             shared = re.search(r"(\d+) bytes smem", part)
             row = {"unit": name, "architecture": architecture, "kernel": names[symbol], "symbol": hashlib.sha256(symbol.encode()).hexdigest()[:8],
                    "threads": int(threads[symbol]), "registers": int(re.search(r"Used (\d+) registers", part).group(1)),
-                   "shared": int(shared.group(1)) if shared else 0, "stack": int(stack), "spills": int(stores) + int(loads), "bytes": sizes[symbol]}
+                   "shared": "dynamic" if symbol in dynamic else int(shared.group(1)) if shared else 0, "stack": int(stack), "spills": int(stores) + int(loads), "bytes": sizes[symbol]}
             rows.append(row | (kernel_rules.describe(codes[symbol]) if codes else {}))
     return rows
 

@@ -14,7 +14,7 @@ COLUMNS = ("unit", "architecture", "kernel", "symbol", "threads", "registers", "
 LOOKED_AT = ("loads", "per_512", "tensor", "local")  # by nvdisasm
 INTRODUCTION = """What nvcc {release} makes of every kernel, from one PTX (compute_80) for each architecture. Written by tools/kernel_resources.py, compared by ./check.
 symbol     of the instantiation: the same in two units, the same code
-shared, stack, spills, bytes   bytes of shared memory, local memory, spill stores and loads, machine code
+shared, stack, spills, bytes   bytes of shared memory (dynamic: more than 48 KiB, asked for at the launch), local memory, spill stores and loads, machine code
 blocks, warps   that an SM holds at once by registers, threads and shared memory
 loads      128-bit loads of weights in the machine code
 per_512    warp instructions for each 512 bytes of weights, on the longest way through the loop that loads them (`row`: no loop is left of a short row; what
@@ -29,6 +29,8 @@ def form_names(mask):
 
 
 def blocks_at_once(row):
+    if row["shared"] == "dynamic":
+        return None
     registers, warps, blocks, shared = SM_LIMITS[row["architecture"]]
     of_block = -(-row["threads"] // 32)
     of_warp = -(-row["registers"] * 32 // 256) * 256
@@ -84,7 +86,7 @@ def broken_rules(rows):
 
 def cells(row):
     blocks = blocks_at_once(row)
-    full = row | {"blocks": blocks, "warps": blocks * -(-row["threads"] // 32)}
+    full = row | ({"blocks": blocks, "warps": blocks * -(-row["threads"] // 32)} if blocks else {"blocks": "-", "warps": "-"})
     return [str(full.get(column, "-")) for column in COLUMNS]
 
 

@@ -67,8 +67,9 @@ using namespace diecast_test;
 
 TEST_CASE("a second model adds the kernels in which it differs") {
   using First = Launched<fused, Half>;
+  using OtherVocabulary = Launched<with_vocab(fused, 50304), Half>;
+  using OtherNorms = Launched<with_norms(fused), Half>;
   CHECK(First::count == First::shared_with<First>);
-  // Another vocabulary: the head, the draw and the kernel that runs whole tokens. Other norms: neither the embedding's nor either attention's, nor the draw's.
-  CHECK(Launched<with_vocab(fused, 50304), Half>::shared_with<First> == First::count - 3);
-  CHECK(Launched<with_norms(fused), Half>::shared_with<First> == 4);
+  CHECK(OtherVocabulary::shared_with<First> == First::count - 3);  // without the head, the draw and the kernel that runs whole tokens
+  CHECK(OtherNorms::shared_with<First> == 4);                      // the embedding's, both attentions and the draw
 }
