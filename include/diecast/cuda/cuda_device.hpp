@@ -88,8 +88,7 @@ class CudaDevice {
   void launch(int blocks, const typename Op::Params& params) {
     constexpr std::size_t shared = std::is_empty_v<typename Op::Shared> ? 0 : sizeof(typename Op::Shared), dynamic = kernels::dynamic_shared_bytes<Op>;
     const Launched what{&typeid(Op), blocks, Op::threads, shared};
-    if (shared > properties_.sharedMemPerBlockOptin)
-      throw Error(what.text() + " wants more shared memory than a block of " + gpu() + " has, " + std::to_string(properties_.sharedMemPerBlockOptin) + " bytes");
+    check_shared(what);
     if constexpr (dynamic > 0)
       check(cudaFuncSetAttribute(kernels::entry<Op>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(dynamic)), what.text());
     [[maybe_unused]] cudaLaunchAttribute attribute{};
@@ -145,6 +144,11 @@ class CudaDevice {
     else
       return false;
   }();
+
+  void check_shared(const Launched& what) const {
+    if (what.shared > properties_.sharedMemPerBlockOptin)
+      throw Error(what.text() + " wants more shared memory than a block of " + gpu() + " has, " + std::to_string(properties_.sharedMemPerBlockOptin) + " bytes");
+  }
 
   // Blocks that wait for each other must all have a place at once.
   template <class Op>
