@@ -46,7 +46,7 @@ using tcp = boost::asio::ip::tcp;
 double ms_since(clock::time_point began) { return std::chrono::duration<double, std::milli>(clock::now() - began).count(); }
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
+  return values.empty() ? 0 : (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2;
 }
 
 // CPU time, of a thread.

@@ -17,7 +17,8 @@ inline constexpr int most_listed = 512;  // ids
 
 template <int threads>
 struct RankCutShared {
-  std::uint64_t digits[warps_of(threads)][17];  // what weighs each of sixteen, and how many ids there are
+  static constexpr int warps = warps_of(threads);
+  std::uint64_t digits[warps][17];  // what weighs each of sixteen, and how many ids there are
   std::int32_t listed[most_listed];
   BlockScratch<threads> scratch;
 };
@@ -28,7 +29,6 @@ struct RankCutShared {
 template <bool each_counts, int threads, ExecutionContext C, class Logit, class Weight, class Enough>
 DIECAST_DEVICE std::uint64_t last_in_rank(C& ctx, RankCutShared<threads>& shared, int drawable, std::uint64_t least_key,
                                           const Logit& logit_of, const Weight& weight_of, const Enough& enough) {
-  constexpr int warps = warps_of(threads);
   std::uint64_t begin = 0, kept = 0, members = ~std::uint64_t{0};
   int listed = -1;  // below 0: there is no list
   for (int shift = 60; shift >= 0; shift -= 4) {
@@ -68,7 +68,7 @@ DIECAST_DEVICE std::uint64_t last_in_rank(C& ctx, RankCutShared<threads>& shared
     ctx.barrier();
     const auto of_block = [&](int place) {
       std::uint64_t sum = 0;
-      for (int warp = 0; warp < warps; ++warp) sum += ctx.load(shared.digits[warp], place);
+      for (int warp = 0; warp < RankCutShared<threads>::warps; ++warp) sum += ctx.load(shared.digits[warp], place);
       return sum;
     };
     int digit = 15;

@@ -931,6 +931,7 @@ struct ServerOptions {
 
   int connections = 1100;                         // more get 503
   int choices = 128;                              // answers to one request: prompts times n
+  std::int64_t logprobs = 1 << 19;                // of one request: they are what makes an answer large
   std::size_t header_bytes = 16 << 10;            // 431
   std::size_t body_bytes = 4 << 20;               // 413
   std::size_t bodies_bytes = 64 << 20;            // of all requests that are being read: 503
@@ -1099,14 +1100,12 @@ class Service {
   }
 
  private:
-  // Log-probabilities are what makes an answer large.
   void check_size(const Asked& asked, const std::vector<ScheduledRequest>& requests) const {
     if (!asked.logprobs) return;
-    constexpr std::int64_t most = 1 << 19;
     const std::int64_t tokens = (std::min)(requests.front().request.max_tokens, scheduler_->context_tokens());
     const std::int64_t values = static_cast<std::int64_t>(requests.size()) * asked.choices * tokens * (1 + *asked.logprobs);
-    if (values > most)
-      throw HttpError(400, std::to_string(values) + " log-probabilities were asked for (answers, tokens of each, 1 + " + std::to_string(*asked.logprobs) + "), " + std::to_string(most) + " are the most", "logprobs");
+    if (values > options_.logprobs)
+      throw HttpError(400, std::to_string(values) + " log-probabilities were asked for (answers, tokens of each, 1 + " + std::to_string(*asked.logprobs) + "), " + std::to_string(options_.logprobs) + " are the most", "logprobs");
   }
 
   std::shared_ptr<const Engine> engine_;
