@@ -21,13 +21,13 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-double read_bytes_s(const std::shared_ptr<cuda::CudaDevice>& device) {
+double read_bytes_s(const std::shared_ptr<diecast::cuda::CudaDevice>& device) {
   using Read = bench::ReadOnce<512>;
   constexpr int blocks_a_processor = 4, repeats = 15;
   const int blocks = blocks_a_processor * device->processors();
   const std::size_t bytes = std::max<std::size_t>(std::size_t{1} << 30, 16 * device->l2_bytes()), pieces = bytes / sizeof(Read::Piece);
-  const cuda::DeviceArray<std::uint32_t, cuda::CudaDevice> sums(device, "sums", static_cast<std::size_t>(blocks) * Read::threads);
-  cuda::DeviceArray<Read::Piece, cuda::CudaDevice> buffer(device, "a buffer to read", pieces);
+  const diecast::cuda::DeviceArray<std::uint32_t, diecast::cuda::CudaDevice> sums(device, "sums", static_cast<std::size_t>(blocks) * Read::threads);
+  diecast::cuda::DeviceArray<Read::Piece, diecast::cuda::CudaDevice> buffer(device, "a buffer to read", pieces);
   const std::vector<Read::Piece> some(pieces / 8);
   for (std::size_t eighth = 0; eighth < 8; ++eighth) buffer.write(some, eighth * some.size());
   std::vector<double> seconds;
@@ -38,12 +38,12 @@ double read_bytes_s(const std::shared_ptr<cuda::CudaDevice>& device) {
   return static_cast<double>(pieces * sizeof(Read::Piece)) / median(seconds);
 }
 
-double meeting_s(const std::shared_ptr<cuda::CudaDevice>& device) {
+double meeting_s(const std::shared_ptr<diecast::cuda::CudaDevice>& device) {
   using Meet = bench::Meetings<256>;
   constexpr int times = 2000;
   std::vector<double> seconds;
   for (int i = -1; i < 7; ++i) {
-    const cuda::DeviceArray<std::uint32_t, cuda::CudaDevice> arrived(device, "counter", std::span<const std::uint32_t>(std::vector<std::uint32_t>{0}));
+    const diecast::cuda::DeviceArray<std::uint32_t, diecast::cuda::CudaDevice> arrived(device, "counter", std::span<const std::uint32_t>(std::vector<std::uint32_t>{0}));
     const double one = device->seconds([&] { device->launch<Meet>(device->processors(), {arrived.data(), times}); });
     if (i >= 0) seconds.push_back(one / times);
   }
@@ -54,7 +54,7 @@ double meeting_s(const std::shared_ptr<cuda::CudaDevice>& device) {
 
 int main() {
   try {
-    const auto device = std::make_shared<cuda::CudaDevice>();
+    const auto device = std::make_shared<diecast::cuda::CudaDevice>();
     const double read = read_bytes_s(device), meeting = meeting_s(device);
     std::printf("{\"gpu\": \"%s\", \"architecture\": %d, \"processors\": %d, \"read_bytes_s\": %.6g, \"meeting_s\": %.6g}\n", device->gpu().c_str(), device->architecture(),
                 device->processors(), read, meeting);
