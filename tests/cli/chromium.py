@@ -3,6 +3,7 @@
 Messages are JSON, each ended by a zero byte; Chromium reads them from file descriptor 3 and writes to 4 (--remote-debugging-pipe).
 """
 import base64
+import fcntl
 import json
 import os
 import select
@@ -15,14 +16,15 @@ class Chromium:
     def __init__(self, program, wait_s=120):
         self.home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.wait_s, self.number, self.rest = wait_s, 0, b""
-        theirs_in, self.to = os.pipe()
-        self.from_it, theirs_out = os.pipe()
+        asked, self.to = os.pipe()
+        self.from_it, answered = os.pipe()
+        # A shell puts both ends where Chromium expects them; their numbers lie above all that it overwrites on the way.
+        theirs = [fcntl.fcntl(end, fcntl.F_DUPFD, 100) for end in (asked, answered)]
         command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={self.home.name}", "--remote-debugging-pipe"]
-        # The shell moves both ends to where Chromium expects them, whatever numbers they have here.
-        self.process = subprocess.Popen(["bash", "-c", f'exec 8<&{theirs_in} 9>&{theirs_out} 3<&8 4>&9; exec "$@"', "bash", *command],
-                                        pass_fds=(theirs_in, theirs_out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        os.close(theirs_in)
-        os.close(theirs_out)
+        self.process = subprocess.Popen(["bash", "-c", f'exec "$@" 3<&{theirs[0]} 4>&{theirs[1]}', "bash", *command],
+                                        pass_fds=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for end in (asked, answered, *theirs):
+            os.close(end)
 
     def __enter__(self):
         return self
@@ -46,8 +48,10 @@ class Chromium:
             while b"\0" not in self.rest:
                 ready, _, _ = select.select([self.from_it], [], [], max(0.0, end - time.monotonic()))
                 more = os.read(self.from_it, 1 << 16) if ready else b""
-                if not more:
+                if not ready:
                     raise RuntimeError(f"Chromium has not answered {method} in {self.wait_s} s")
+                if not more:
+                    raise RuntimeError(f"Chromium ended before it answered {method}")
                 self.rest += more
             line, self.rest = self.rest.split(b"\0", 1)
             answer = json.loads(line)
