@@ -8,6 +8,8 @@
 #include <diecast/cuda/device_context.hpp>
 #include <diecast/kernels/launched.hpp>
 
+#include "smollm2_shape.hpp"
+
 namespace diecast_test {
 
 using namespace diecast::kernels;
@@ -31,18 +33,6 @@ class ListedDevice {
   }
 };
 
-inline constexpr ModelShape fused{.hidden = 576,
-                                  .heads = {9, 3, 64},
-                                  .rotary = {64},
-                                  .head_norms = HeadNorms::none,
-                                  .mlp = {1536, true, Activate::silu},
-                                  .vocab = 49152,
-                                  .norm = NormKind::rms,
-                                  .norm_before = true,
-                                  .norm_after = false,
-                                  .branches = Branches::in_order,
-                                  .forms = forms(q4_1_form, q8_0_form),
-                                  .team = {256, 2}};
 constexpr ModelShape with_norms(ModelShape m) {
   m.head_norms = HeadNorms::each_head;
   m.norm_after = true;
@@ -58,17 +48,17 @@ constexpr ModelShape with_vocab(ModelShape m, int vocab) {
 namespace diecast::cuda {
 
 using namespace diecast_test;
-template class DeviceContext<fused, Half, ListedDevice<Launched<fused, Half>>>;
-template class DeviceContext<with_norms(fused), Half, ListedDevice<Launched<with_norms(fused), Half>>>;
+template class DeviceContext<smollm2, Half, ListedDevice<Launched<smollm2, Half>>>;
+template class DeviceContext<with_norms(smollm2), Half, ListedDevice<Launched<with_norms(smollm2), Half>>>;
 
 }  // namespace diecast::cuda
 
 using namespace diecast_test;
 
 TEST_CASE("a second model adds the kernels in which it differs") {
-  using First = Launched<fused, Half>;
-  using OtherVocabulary = Launched<with_vocab(fused, 50304), Half>;
-  using OtherNorms = Launched<with_norms(fused), Half>;
+  using First = Launched<smollm2, Half>;
+  using OtherVocabulary = Launched<with_vocab(smollm2, 50304), Half>;
+  using OtherNorms = Launched<with_norms(smollm2), Half>;
   CHECK(First::count == First::shared_with<First>);
   CHECK(OtherVocabulary::shared_with<First> == First::count - 3);  // without the head, the draw and the kernel that runs whole tokens
   CHECK(OtherNorms::shared_with<First> == 4);                      // the embedding's, both attentions and the draw

@@ -4,22 +4,18 @@
 
 #include <diecast/kernels/schedule.hpp>
 
+#include "smollm2_shape.hpp"
+
 using namespace diecast::kernels;
 
 namespace {
 
-constexpr ModelShape plain{.hidden = 576,
-                           .heads = {9, 3, 64},
-                           .rotary = {64},
-                           .head_norms = HeadNorms::none,
-                           .mlp = {1536, true, Activate::silu},
-                           .vocab = 49152,
-                           .norm = NormKind::rms,
-                           .norm_before = true,
-                           .norm_after = false,
-                           .branches = Branches::in_order,
-                           .forms = forms(q4_1_form),
-                           .team = {256, 4}};
+constexpr ModelShape plain = [] {
+  ModelShape m = diecast_test::smollm2;
+  m.forms = forms(q4_1_form);
+  m.team = {256, 4};
+  return m;
+}();
 constexpr ModelShape changed(HeadNorms norms, bool after, Branches branches, int hidden) {
   ModelShape m = plain;
   m.head_norms = norms;
