@@ -29,7 +29,7 @@ CONFIG_UNIT = """#include <diecast/configs/{name}.hpp>
 
 using Config = configs::{name};
 inline constexpr diecast::kernels::ModelShape shape =
-    diecast::cuda::shape_of(Config::spec, Config::formats, diecast::kernels::Team{{256, 2}});
+    diecast::cuda::shape_of(Config::spec, Config::formats, diecast::cuda::gpu_team);
 DIECAST_KERNELS(diecast::kernels::Launched<shape, diecast::kernels::Half>)
 """
 

@@ -47,9 +47,9 @@ class Chromium:
         while True:
             while b"\0" not in self.rest:
                 ready, _, _ = select.select([self.from_it], [], [], max(0.0, end - time.monotonic()))
-                more = os.read(self.from_it, 1 << 16) if ready else b""
                 if not ready:
                     raise RuntimeError(f"Chromium has not answered {method} in {self.wait_s} s")
+                more = os.read(self.from_it, 1 << 16)
                 if not more:
                     raise RuntimeError(f"Chromium ended before it answered {method}")
                 self.rest += more

@@ -12,7 +12,6 @@
 
 namespace diecast::cuda {
 
-inline constexpr kernels::Team gpu_team{256, 2};
 inline constexpr int gpu_rows = 512;  // tokens of one pass
 
 template <class Config>

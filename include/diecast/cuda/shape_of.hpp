@@ -14,6 +14,8 @@
 
 namespace diecast::cuda {
 
+inline constexpr kernels::Team gpu_team{256, 2};  // what a GPU's kernels are compiled for
+
 constexpr kernels::Activate activate_of(Activation activation) {
   switch (activation) {
     case Activation::silu:
