@@ -31,18 +31,18 @@ struct AddBranch {
     const int rows = row_count(ctx, p.rows);
     for (int row = ctx.block() * warps + ctx.warp(); row < rows; row += ctx.blocks() * warps) {
       const std::int64_t base = static_cast<std::int64_t>(row) * hidden.value;
-      const bool adds = p.stream.branch != nullptr;
       Measure measure{0.0f, 1.0f};
       if constexpr (after != NormKind::none)
-        if (adds) measure = measure_row<after, hidden.value>(ctx, p.stream.branch, base, p.stream.after.epsilon);
+        if (p.stream.branch != nullptr) measure = measure_row<after, hidden.value>(ctx, p.stream.branch, base, p.stream.after.epsilon);
       for (int i = ctx.lane(); i < hidden.value; i += warp_lanes) {
-        float value = ctx.load(p.stream.hidden, base + i);
-        if (adds) {
-          float branch = ctx.load(p.stream.branch, base + i);
-          if constexpr (after != NormKind::none) branch = normalised(ctx, branch, measure, p.stream.after, i);
-          value = ctx.fma(branch, p.stream.scale, value);
-        }
-        ctx.store(p.stream.updated, base + i, value);
+        const auto branch = [&] {
+          const float value = ctx.load(p.stream.branch, base + i);
+          if constexpr (after == NormKind::none)
+            return value;
+          else
+            return normalised(ctx, value, measure, p.stream.after, i);
+        };
+        ctx.store(p.stream.updated, base + i, with_branch(ctx, p.stream, base + i, branch));
       }
     }
   }

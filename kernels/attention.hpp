@@ -20,8 +20,7 @@ inline constexpr int most_group_heads = 8;  // query heads that a block takes at
 
 template <HeadShape shape, class CacheElement, Team team>
 struct Attention {
-  static_assert(shape.heads > 0 && shape.kv_heads > 0 && shape.head_dim > 0, "heads, kv_heads and head_dim must be positive");
-  static_assert(shape.heads % shape.kv_heads == 0, "kv_heads must divide heads");
+  static_assert(Checked<shape>::ok);
   static constexpr int threads = team.threads;
   using Layout = CacheLayout<shape.kv_heads, shape.head_dim, CacheElement>;
 

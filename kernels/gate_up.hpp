@@ -6,7 +6,7 @@
 
 #include <diecast/kernels/activate.hpp>
 #include <diecast/kernels/context.hpp>
-#include <diecast/kernels/multiply_row.hpp>
+#include <diecast/kernels/row_products.hpp>
 #include <diecast/kernels/shapes.hpp>
 #include <diecast/kernels/stream.hpp>
 #include <diecast/kernels/token_rows.hpp>
@@ -33,41 +33,27 @@ struct GateUp {
     Linear up;
     float* out;  // [row, width]
   };
-  struct Shared {
-    Activations<hidden.value, set, team.tokens> x;
-    BlockSumShared<threads> sum;
-  };
-
-  // The weights that this warp begins with.
-  template <ExecutionContext C>
-  DIECAST_DEVICE static void prefetch(C& ctx, const Params& p) {
-    const int item = ctx.block() * (threads / warp_lanes) + ctx.warp();
-    if (item >= shape.width) return;
-    prefetch_row<hidden.value, set>(ctx, p.up, item);
-    if constexpr (shape.gated) prefetch_row<hidden.value, set>(ctx, p.gate, item);
-  }
+  using Products = RowProducts<hidden.value, set, team>;
+  using Shared = typename Products::Shared;
+  static constexpr int items = shape.width, products = shape.gated ? 2 : 1;
+  DIECAST_DEVICE static WeightRow row(const Params& p, int item, int which) { return {which == 0 ? p.up : p.gate, item}; }
 
   template <ExecutionContext C>
   DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
-    constexpr int warps = threads / warp_lanes;
-    const int rows = row_count(ctx, p.rows);
-    for (int begin = 0; begin < rows; begin += team.tokens) {
-      const int count = rows - begin < team.tokens ? rows - begin : team.tokens;
-      for (int t = 0; t < count; ++t) fill_from_stream<prologue, threads>(ctx, shared.x, t, begin + t, p.stream, shared.sum);
-      ctx.barrier();
-      for (int item = ctx.block() * warps + ctx.warp(); item < shape.width; item += ctx.blocks() * warps) {
-        float up[team.tokens], gate[team.tokens];
-        multiply_row(ctx, p.up, item, shared.x, count, up);
-        if constexpr (shape.gated) multiply_row(ctx, p.gate, item, shared.x, count, gate);
+    const auto fill = [&](int t, int row) { fill_from_stream<prologue, threads>(ctx, shared.x, t, row, p.stream, shared.sum); };
+    Products::each_tile(ctx, row_count(ctx, p.rows), fill, [&](int begin, int count) {
+      Products::template each_item<GateUp>(ctx, p, shared, count, [&](int item, const auto& sums) {
         const int t = ctx.lane();
-        if (t < count) {
-          const float value = shape.gated ? activate<shape.activation>(ctx, of_lane(gate, t)) * of_lane(up, t)
-                                          : activate<shape.activation>(ctx, of_lane(up, t));
-          ctx.store(p.out, static_cast<std::int64_t>(begin + t) * shape.width + item, value);
-        }
-      }
-      ctx.barrier();  // the next rows come into the same place
-    }
+        if (t >= count) return;
+        const float up = of_lane(sums[0], t);
+        float value;
+        if constexpr (shape.gated)
+          value = activate<shape.activation>(ctx, of_lane(sums[1], t)) * up;
+        else
+          value = activate<shape.activation>(ctx, up);
+        ctx.store(p.out, static_cast<std::int64_t>(begin + t) * shape.width + item, value);
+      });
+    });
   }
 };
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include <diecast/kernels/context.hpp>
-#include <diecast/kernels/multiply_row.hpp>
+#include <diecast/kernels/row_products.hpp>
 #include <diecast/kernels/shapes.hpp>
 #include <diecast/kernels/stream.hpp>
 #include <diecast/kernels/token_rows.hpp>
@@ -51,43 +51,29 @@ struct Head {
     float* logits;        // [asked, vocab]
     std::uint64_t* best;  // [asked] best_key; 0 before
   };
-  struct Shared {
-    Activations<hidden.value, set, team.tokens> x;
-    BlockSumShared<threads> sum;
-  };
-
-  // The weights that this warp begins with.
-  template <ExecutionContext C>
-  DIECAST_DEVICE static void prefetch(C& ctx, const Params& p) {
-    const int item = ctx.block() * (threads / warp_lanes) + ctx.warp();
-    if (item < vocab.value) prefetch_row<hidden.value, set>(ctx, p.head, item);
-  }
+  using Products = RowProducts<hidden.value, set, team>;
+  using Shared = typename Products::Shared;
+  static constexpr int items = vocab.value, products = 1;
+  DIECAST_DEVICE static WeightRow row(const Params& p, int item, int) { return {p.head, item}; }
 
   template <ExecutionContext C>
   DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
-    constexpr int warps = threads / warp_lanes;
-    const int asked = asked_count(ctx, p.rows);
-    for (int begin = 0; begin < asked; begin += team.tokens) {
-      const int count = asked - begin < team.tokens ? asked - begin : team.tokens;
-      for (int t = 0; t < count; ++t)
-        fill_from_stream<prologue, threads>(ctx, shared.x, t, ctx.load(p.rows.asked, begin + t), p.stream, shared.sum);
-      ctx.barrier();
+    const auto fill = [&](int t, int asked) {
+      fill_from_stream<prologue, threads>(ctx, shared.x, t, ctx.load(p.rows.asked, asked), p.stream, shared.sum);
+    };
+    Products::each_tile(ctx, asked_count(ctx, p.rows), fill, [&](int begin, int count) {
       std::uint64_t best = 0;  // of token `lane`
-      for (int item = ctx.block() * warps + ctx.warp(); item < vocab.value; item += ctx.blocks() * warps) {
-        float sum[team.tokens];
-        multiply_row(ctx, p.head, item, shared.x, count, sum);
-        if (ctx.lane() < count) {
-          float logit = of_lane(sum, ctx.lane());
-          if (p.divisor != 1.0f) logit = ctx.divide(logit, p.divisor);
-          if (p.soft_cap != 0.0f) logit = p.soft_cap * ctx.tanh(ctx.divide(logit, p.soft_cap));
-          ctx.store(p.logits, static_cast<std::int64_t>(begin + ctx.lane()) * vocab.value + item, logit);
-          const std::uint64_t key = best_key(logit, item);
-          if (item < p.drawable && key > best) best = key;
-        }
-      }
+      Products::template each_item<Head>(ctx, p, shared, count, [&](int item, const auto& sums) {
+        if (ctx.lane() >= count) return;
+        float logit = of_lane(sums[0], ctx.lane());
+        if (p.divisor != 1.0f) logit = ctx.divide(logit, p.divisor);
+        if (p.soft_cap != 0.0f) logit = p.soft_cap * ctx.tanh(ctx.divide(logit, p.soft_cap));
+        ctx.store(p.logits, static_cast<std::int64_t>(begin + ctx.lane()) * vocab.value + item, logit);
+        const std::uint64_t key = best_key(logit, item);
+        if (item < p.drawable && key > best) best = key;
+      });
       if (ctx.lane() < count && best != 0) ctx.atomic_max(p.best, begin + ctx.lane(), best);
-      ctx.barrier();  // the next rows come into the same place
-    }
+    });
   }
 };
 

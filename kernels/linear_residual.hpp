@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include <diecast/kernels/context.hpp>
-#include <diecast/kernels/multiply_row.hpp>
+#include <diecast/kernels/row_products.hpp>
 #include <diecast/kernels/shapes.hpp>
 #include <diecast/kernels/token_rows.hpp>
 
@@ -33,40 +33,25 @@ struct LinearResidual {
     float* out;       // [row, extents.out]: the hidden states, or the branch
     float scale;      // of what is added
   };
-  struct Shared {
-    Activations<extents.in, set, team.tokens> x;
-    BlockSumShared<threads> sum;
-  };
-
-  // The weights that this warp begins with.
-  template <ExecutionContext C>
-  DIECAST_DEVICE static void prefetch(C& ctx, const Params& p) {
-    const int item = ctx.block() * (threads / warp_lanes) + ctx.warp();
-    if (item < extents.out) prefetch_row<extents.in, set>(ctx, p.linear, item);
-  }
+  using Products = RowProducts<extents.in, set, team>;
+  using Shared = typename Products::Shared;
+  static constexpr int items = extents.out, products = 1;
+  DIECAST_DEVICE static WeightRow row(const Params& p, int item, int) { return {p.linear, item}; }
 
   template <ExecutionContext C>
   DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
-    constexpr int warps = threads / warp_lanes;
-    const int rows = row_count(ctx, p.rows);
-    for (int begin = 0; begin < rows; begin += team.tokens) {
-      const int count = rows - begin < team.tokens ? rows - begin : team.tokens;
-      for (int t = 0; t < count; ++t) {
-        const std::int64_t in = static_cast<std::int64_t>(begin + t) * extents.in;
-        fill_row<NormKind::none, threads>(ctx, shared.x, t, Norm{}, shared.sum, [&](int i) { return ctx.load(p.in, in + i); });
-      }
-      ctx.barrier();
-      for (int item = ctx.block() * warps + ctx.warp(); item < extents.out; item += ctx.blocks() * warps) {
-        float sum[team.tokens];
-        multiply_row(ctx, p.linear, item, shared.x, count, sum);
-        if (ctx.lane() < count) {
-          const std::int64_t at = static_cast<std::int64_t>(begin + ctx.lane()) * extents.out + item;
-          const float value = of_lane(sum, ctx.lane());
-          ctx.store(p.out, at, ending == Ending::add ? ctx.fma(value, p.scale, ctx.load(p.out, at)) : value);
-        }
-      }
-      ctx.barrier();  // the next rows come into the same place
-    }
+    const auto fill = [&](int t, int row) {
+      const std::int64_t in = static_cast<std::int64_t>(row) * extents.in;
+      fill_row<NormKind::none, threads>(ctx, shared.x, t, Norm{}, shared.sum, [&](int i) { return ctx.load(p.in, in + i); });
+    };
+    Products::each_tile(ctx, row_count(ctx, p.rows), fill, [&](int begin, int count) {
+      Products::template each_item<LinearResidual>(ctx, p, shared, count, [&](int item, const auto& sums) {
+        if (ctx.lane() >= count) return;
+        const std::int64_t at = static_cast<std::int64_t>(begin + ctx.lane()) * extents.out + item;
+        const float value = of_lane(sums[0], ctx.lane());
+        ctx.store(p.out, at, ending == Ending::add ? ctx.fma(value, p.scale, ctx.load(p.out, at)) : value);
+      });
+    });
   }
 };
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include <diecast/kernels/context.hpp>
+#include <diecast/kernels/heads.hpp>
 #include <diecast/kernels/paged_cache.hpp>
-#include <diecast/kernels/qkv_append.hpp>
 #include <diecast/kernels/rotate.hpp>
 #include <diecast/kernels/shapes.hpp>
 #include <diecast/kernels/token_rows.hpp>
@@ -19,9 +19,7 @@ enum class HeadNorm { each_head, all_heads };
 
 template <HeadShape shape, RotaryDim rotary, HeadNorm kind, class CacheElement, Team team>
 struct NormRopeAppend {
-  static_assert(shape.heads % shape.kv_heads == 0, "kv_heads must divide heads");
-  static_assert(rotary.value >= 0 && rotary.value % 2 == 0, "rotary_dim must be even");
-  static_assert(rotary.value <= shape.head_dim, "rotary_dim must not be larger than head_dim");
+  static_assert(Checked<shape, rotary>::ok);
   static constexpr int threads = team.threads;
 
   struct Params {
@@ -51,9 +49,9 @@ struct NormRopeAppend {
 
   template <ExecutionContext C>
   DIECAST_DEVICE static void one_head(C& ctx, const Params& p, int row, int all_heads) {
-    const bool is_q = all_heads < shape.heads, is_k = !is_q && all_heads < shape.heads + shape.kv_heads;
+    const OfHead of = of_head<shape>(all_heads);
+    const bool is_q = of.is_q, is_k = of.is_k;
     const int first_head = is_q ? 0 : shape.heads;  // of those that share the norm
-    const int head = is_q ? all_heads : is_k ? all_heads - shape.heads : all_heads - shape.heads - shape.kv_heads;
     const std::int64_t of_row = static_cast<std::int64_t>(row) * (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
     const std::int64_t in = of_row + static_cast<std::int64_t>(all_heads) * shape.head_dim;
     float scale = 1;
@@ -68,14 +66,14 @@ struct NormRopeAppend {
       scale = ctx.divide(1.0f, ctx.sqrt(ctx.divide(ctx.warp_sum(squares), static_cast<float>(width)) + p.epsilon));
     }
     const float* norm = is_q ? p.q_norm : p.k_norm;
-    const std::int64_t of_norm = kind == HeadNorm::each_head ? 0 : static_cast<std::int64_t>(head) * shape.head_dim;
+    const std::int64_t of_norm = kind == HeadNorm::each_head ? 0 : static_cast<std::int64_t>(of.head) * shape.head_dim;
     const auto value = [&](int i) {
       const float x = ctx.load(p.in, in + i) * scale;
       return is_q || is_k ? x * ctx.load_constant(norm, of_norm + i) : x;
     };
     const int position = ctx.load(p.rows.positions, row);
-    const std::int64_t q_at = (static_cast<std::int64_t>(row) * shape.heads + head) * shape.head_dim;
-    const std::int64_t slot = is_q ? 0 : Layout::offset(p.table.slot(ctx, ctx.load(p.rows.sequences, row), position), head);
+    const std::int64_t q_at = (static_cast<std::int64_t>(row) * shape.heads + of.head) * shape.head_dim;
+    const std::int64_t slot = is_q ? 0 : Layout::offset(p.table.slot(ctx, ctx.load(p.rows.sequences, row), position), of.head);
     const auto put = [&](int i, float x) {
       if (is_q)
         ctx.store(p.out, q_at + i, x);

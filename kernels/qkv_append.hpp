@@ -2,13 +2,13 @@
 // (i, i + rotary_dim / 2) in the half-split order of HF, so K is written once, turned, where attention reads it, and nothing comes to lie between.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include <diecast/kernels/context.hpp>
-#include <diecast/kernels/multiply_row.hpp>
+#include <diecast/kernels/heads.hpp>
 #include <diecast/kernels/paged_cache.hpp>
 #include <diecast/kernels/rotate.hpp>
+#include <diecast/kernels/row_products.hpp>
 #include <diecast/kernels/shapes.hpp>
 #include <diecast/kernels/stream.hpp>
 #include <diecast/kernels/token_rows.hpp>
@@ -17,22 +17,9 @@
 
 namespace diecast::kernels {
 
-// The pairs of a head: first those that turn, then the rest, paired in the same way; of an odd head the last has no second.
-template <int head_dim, int rotary_dim>
-struct HeadPairs {
-  static constexpr int turning = rotary_dim / 2;
-  static constexpr int count = turning + (head_dim - rotary_dim + 1) / 2;
-  DIECAST_DEVICE static constexpr bool turns(int pair) { return pair < turning; }
-  DIECAST_DEVICE static constexpr int first(int pair) { return pair < turning ? pair : pair + turning; }
-  DIECAST_DEVICE static constexpr int second(int pair) { return first(pair) + (pair < turning ? turning : count - turning); }
-};
-
 template <Hidden hidden, HeadShape shape, RotaryDim rotary, Prologue prologue, FormSet set, class CacheElement, Team team>
 struct QkvAppend {
-  static_assert(shape.heads > 0 && shape.kv_heads > 0 && shape.head_dim > 0, "heads, kv_heads and head_dim must be positive");
-  static_assert(shape.heads % shape.kv_heads == 0, "kv_heads must divide heads");
-  static_assert(rotary.value >= 0 && rotary.value % 2 == 0, "rotary_dim must be even");
-  static_assert(rotary.value <= shape.head_dim, "rotary_dim must not be larger than head_dim");
+  static_assert(Checked<shape, rotary>::ok);
   static constexpr int threads = team.threads;
 
   struct Params {
@@ -44,33 +31,6 @@ struct QkvAppend {
     Cache<CacheElement> cache;
     float* out;  // [row, heads, head_dim] queries
   };
-  struct Shared {
-    Activations<hidden.value, set, team.tokens> x;
-    BlockSumShared<threads> sum;
-  };
-
-  // The weights that this warp begins with.
-  template <ExecutionContext C>
-  DIECAST_DEVICE static void prefetch(C& ctx, const Params& p) {
-    const Item item = item_of(ctx.block() * (threads / warp_lanes) + ctx.warp());
-    if (item.head >= item.heads()) return;
-    prefetch_row<hidden.value, set>(ctx, item.linear(p), item.row(item.first));
-    if (item.has_second) prefetch_row<hidden.value, set>(ctx, item.linear(p), item.row(item.second));
-  }
-
-  template <ExecutionContext C>
-  DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
-    constexpr int warps = threads / warp_lanes, items = (shape.heads + 2 * shape.kv_heads) * Pairs::count;
-    const int rows = row_count(ctx, p.rows);
-    for (int begin = 0; begin < rows; begin += team.tokens) {
-      const int count = rows - begin < team.tokens ? rows - begin : team.tokens;
-      for (int t = 0; t < count; ++t) fill_from_stream<prologue, threads>(ctx, shared.x, t, begin + t, p.stream, shared.sum);
-      ctx.barrier();
-      for (int item = ctx.block() * warps + ctx.warp(); item < items; item += ctx.blocks() * warps)
-        one_pair(ctx, p, shared, item_of(item), begin, count);
-      ctx.barrier();  // the next rows come into the same place
-    }
-  }
 
   // What prefill.hpp shares.
   using Pairs = HeadPairs<shape.head_dim, rotary.value>;
@@ -86,10 +46,9 @@ struct QkvAppend {
     DIECAST_DEVICE std::int64_t row(int i) const { return static_cast<std::int64_t>(head) * shape.head_dim + i; }
   };
   DIECAST_DEVICE static Item item_of(int number) {
-    const int all_heads = number / Pairs::count, pair = number % Pairs::count;
-    const bool is_q = all_heads < shape.heads, is_k = !is_q && all_heads < shape.heads + shape.kv_heads;
-    const int head = is_q ? all_heads : is_k ? all_heads - shape.heads : all_heads - shape.heads - shape.kv_heads;
-    return {is_q, is_k, head, pair, Pairs::first(pair), Pairs::second(pair), Pairs::second(pair) < shape.head_dim};
+    const OfHead of = of_head<shape>(number / Pairs::count);
+    const int pair = number % Pairs::count;
+    return {of.is_q, of.is_k, of.head, pair, Pairs::first(pair), Pairs::second(pair), Pairs::second(pair) < shape.head_dim};
   }
 
   // A pair of a token row: turned where it turns, to where it is read. (Prompts end here, too: prefill.hpp.)
@@ -112,14 +71,23 @@ struct QkvAppend {
     }
   }
 
- private:
+  using Products = RowProducts<hidden.value, set, team>;
+  using Shared = typename Products::Shared;
+  static constexpr int items = (shape.heads + 2 * shape.kv_heads) * Pairs::count, products = 2;
+  DIECAST_DEVICE static WeightRow row(const Params& p, int number, int which) {
+    const Item item = item_of(number);
+    return {item.linear(p), item.row(which == 0 || !item.has_second ? item.first : item.second)};
+  }
+
   template <ExecutionContext C>
-  DIECAST_DEVICE static void one_pair(C& ctx, const Params& p, Shared& shared, const Item& item, int begin, int count) {
-    float of_first[team.tokens], of_second[team.tokens];
-    multiply_row(ctx, item.linear(p), item.row(item.first), shared.x, count, of_first);
-    multiply_row(ctx, item.linear(p), item.row(item.has_second ? item.second : item.first), shared.x, count, of_second);
-    const int t = ctx.lane();
-    if (t < count) put(ctx, p, item, begin + t, {of_lane(of_first, t), of_lane(of_second, t)});
+  DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
+    const auto fill = [&](int t, int row) { fill_from_stream<prologue, threads>(ctx, shared.x, t, row, p.stream, shared.sum); };
+    Products::each_tile(ctx, row_count(ctx, p.rows), fill, [&](int begin, int count) {
+      Products::template each_item<QkvAppend>(ctx, p, shared, count, [&](int number, const auto& sums) {
+        const int t = ctx.lane();
+        if (t < count) put(ctx, p, item_of(number), begin + t, {of_lane(sums[0], t), of_lane(sums[1], t)});
+      });
+    });
   }
 };
 

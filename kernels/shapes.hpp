@@ -17,6 +17,16 @@ struct RotaryDim {  // leading values of a head that turn; 0: none do
   int value;
 };
 
+// static_assert(Checked<...>::ok): heads that make sense, or a sentence that says why not.
+template <HeadShape shape, RotaryDim rotary = RotaryDim{0}>
+struct Checked {
+  static_assert(shape.heads > 0 && shape.kv_heads > 0 && shape.head_dim > 0, "heads, kv_heads and head_dim must be positive");
+  static_assert(shape.heads % shape.kv_heads == 0, "kv_heads must divide heads");
+  static_assert(rotary.value >= 0 && rotary.value % 2 == 0, "rotary_dim must be even");
+  static_assert(rotary.value <= shape.head_dim, "rotary_dim must not be larger than head_dim");
+  static constexpr bool ok = true;
+};
+
 constexpr int warps_of(int threads) { return threads / 32; }
 
 // Who works: threads of a block, and how many token rows it takes at once, so that weights read once serve all of them.

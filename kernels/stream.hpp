@@ -26,6 +26,13 @@ struct Stream {
   float* updated;  // [row, width], another place than hidden; null: nobody needs it
 };
 
+// A hidden state with what the branch gave, where there is one: branch() gives it, normalised.
+template <ExecutionContext C, class Branch>
+DIECAST_DEVICE float with_branch(C& ctx, const Stream& stream, std::int64_t at, const Branch& branch) {
+  const float hidden = ctx.load(stream.hidden, at);
+  return stream.branch != nullptr ? ctx.fma(branch(), stream.scale, hidden) : hidden;
+}
+
 template <Prologue prologue, int threads, int width, FormSet set, int tokens, ExecutionContext C>
 DIECAST_DEVICE void fill_from_stream(C& ctx, Activations<width, set, tokens>& x, int token, std::int64_t row, const Stream& stream,
                                      BlockSumShared<threads>& sum) {
@@ -40,8 +47,7 @@ DIECAST_DEVICE void fill_from_stream(C& ctx, Activations<width, set, tokens>& x,
       normalise<prologue.after, width, threads>(ctx, values, stream.after, sum);
     }
     fill_row<prologue.norm, threads>(ctx, x, token, stream.norm, sum, [&](int i) {
-      const float hidden = ctx.load(stream.hidden, base + i);
-      const float value = stream.branch != nullptr ? ctx.fma(ctx.load(values, Rows::index(i)), stream.scale, hidden) : hidden;
+      const float value = with_branch(ctx, stream, base + i, [&] { return ctx.load(values, Rows::index(i)); });
       if (stream.updated != nullptr && ctx.block() == 0) ctx.store(stream.updated, base + i, value);
       return value;
     });

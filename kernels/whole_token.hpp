@@ -66,7 +66,7 @@ struct WholeToken {
         ends<0>(ctx, p);
       }
       for (int layer = 0; layer < p.layer_count; ++layer) run_layer<order.layer_begin>(ctx, p, shared, token, layer);
-      Operations::Head::prefetch(ctx, p.head);
+      Operations::Head::Products::template prefetch<typename Operations::Head>(ctx, p.head);
       if (begins<order.layer_end>(ctx, p, token, p.layer_count - 1)) {
         Operations::Head::run(ctx, p.head, shared.head);
         ends<order.layer_end>(ctx, p);
@@ -112,7 +112,7 @@ struct WholeToken {
                                          int layer) {
     if (ctx.block() >= p.schedule.at[entry].workers) return;
     const typename Op::Params of_op = load_struct(ctx, params);
-    if constexpr (requires { Op::prefetch(ctx, of_op); }) Op::prefetch(ctx, of_op);
+    if constexpr (requires { typename Op::Products; }) Op::Products::template prefetch<Op>(ctx, of_op);
     begins<entry>(ctx, p, token, layer);
     Op::run(ctx, of_op, shared);
     ends<entry>(ctx, p);
