@@ -210,6 +210,7 @@ __global__ void __launch_bounds__(Op::threads, 1) entry(const __grid_constant__ 
     Op::run(ctx, params, shared);
   } else {
     extern __shared__ __align__(128) unsigned char shared_bytes[];
+    ptx::note_dynamic_shared_bytes<static_cast<int>(dynamic_shared_bytes<Op>)>();
     Op::run(ctx, params, *reinterpret_cast<typename Op::Shared*>(shared_bytes));
   }
 }

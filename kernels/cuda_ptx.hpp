@@ -34,6 +34,12 @@ __device__ inline unsigned load_once(const unsigned* from) {
   asm("ld.global.nc.L1::no_allocate.L2::128B.u32 %0, [%1];" : "=r"(value) : "l"(from));
   return value;
 }
+// Nothing but a comment in the PTX: what a launch asks for beyond the compiled code, for those who read it (tools/kernel_resources.py).
+template <int bytes>
+__device__ inline void note_dynamic_shared_bytes() {
+  asm volatile("// dynamic_shared_bytes %0" ::"n"(bytes));
+}
+
 __device__ inline void prefetch(const void* address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }
 
 template <int bytes>

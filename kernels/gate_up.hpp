@@ -33,15 +33,15 @@ struct GateUp {
     Linear up;
     float* out;  // [row, width]
   };
-  using Products = RowProducts<hidden.value, set, team>;
+  using Products = RowProducts<hidden.value, set, team, shape.gated ? 2 : 1>;
   using Shared = typename Products::Shared;
-  static constexpr int items = shape.width, products = shape.gated ? 2 : 1;
+  static constexpr int items = shape.width;
   DIECAST_DEVICE static WeightRow row(const Params& p, int item, int which) { return {which == 0 ? p.up : p.gate, item}; }
 
   template <ExecutionContext C>
-  DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
+  DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared, Requested weights = Requested::no) {
     const auto fill = [&](int t, int row) { fill_from_stream<prologue, threads>(ctx, shared.x, t, row, p.stream, shared.sum); };
-    Products::each_tile(ctx, row_count(ctx, p.rows), fill, [&](int begin, int count) {
+    Products::template each_tile<GateUp>(ctx, p, shared, weights, row_count(ctx, p.rows), fill, [&](int begin, int count) {
       Products::template each_item<GateUp>(ctx, p, shared, count, [&](int item, const auto& sums) {
         const int t = ctx.lane();
         if (t >= count) return;

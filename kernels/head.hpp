@@ -51,17 +51,17 @@ struct Head {
     float* logits;        // [asked, vocab]
     std::uint64_t* best;  // [asked] best_key; 0 before
   };
-  using Products = RowProducts<hidden.value, set, team>;
+  using Products = RowProducts<hidden.value, set, team, 1>;
   using Shared = typename Products::Shared;
-  static constexpr int items = vocab.value, products = 1;
+  static constexpr int items = vocab.value;
   DIECAST_DEVICE static WeightRow row(const Params& p, int item, int) { return {p.head, item}; }
 
   template <ExecutionContext C>
-  DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
+  DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared, Requested weights = Requested::no) {
     const auto fill = [&](int t, int asked) {
       fill_from_stream<prologue, threads>(ctx, shared.x, t, ctx.load(p.rows.asked, asked), p.stream, shared.sum);
     };
-    Products::each_tile(ctx, asked_count(ctx, p.rows), fill, [&](int begin, int count) {
+    Products::template each_tile<Head>(ctx, p, shared, weights, asked_count(ctx, p.rows), fill, [&](int begin, int count) {
       std::uint64_t best = 0;  // of token `lane`
       Products::template each_item<Head>(ctx, p, shared, count, [&](int item, const auto& sums) {
         if (ctx.lane() >= count) return;

@@ -15,10 +15,7 @@ struct OfHead {
 template <HeadShape shape>
 DIECAST_DEVICE constexpr OfHead of_head(int number) {
   const bool is_q = number < shape.heads, is_k = !is_q && number < shape.heads + shape.kv_heads;
-  return {is_q, is_k,
-          is_q   ? number
-          : is_k ? number - shape.heads
-                 : number - shape.heads - shape.kv_heads};
+  return {is_q, is_k, is_q ? number : is_k ? number - shape.heads : number - shape.heads - shape.kv_heads};
 }
 
 // The pairs of a head: first those that turn, then the rest, paired in the same way; of an odd head the last has no second.

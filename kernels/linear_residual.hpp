@@ -33,18 +33,18 @@ struct LinearResidual {
     float* out;       // [row, extents.out]: the hidden states, or the branch
     float scale;      // of what is added
   };
-  using Products = RowProducts<extents.in, set, team>;
+  using Products = RowProducts<extents.in, set, team, 1>;
   using Shared = typename Products::Shared;
-  static constexpr int items = extents.out, products = 1;
+  static constexpr int items = extents.out;
   DIECAST_DEVICE static WeightRow row(const Params& p, int item, int) { return {p.linear, item}; }
 
   template <ExecutionContext C>
-  DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
+  DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared, Requested weights = Requested::no) {
     const auto fill = [&](int t, int row) {
       const std::int64_t in = static_cast<std::int64_t>(row) * extents.in;
       fill_row<NormKind::none, threads>(ctx, shared.x, t, Norm{}, shared.sum, [&](int i) { return ctx.load(p.in, in + i); });
     };
-    Products::each_tile(ctx, row_count(ctx, p.rows), fill, [&](int begin, int count) {
+    Products::template each_tile<LinearResidual>(ctx, p, shared, weights, row_count(ctx, p.rows), fill, [&](int begin, int count) {
       Products::template each_item<LinearResidual>(ctx, p, shared, count, [&](int item, const auto& sums) {
         if (ctx.lane() >= count) return;
         const std::int64_t at = static_cast<std::int64_t>(begin + ctx.lane()) * extents.out + item;

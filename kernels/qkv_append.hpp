@@ -71,18 +71,18 @@ struct QkvAppend {
     }
   }
 
-  using Products = RowProducts<hidden.value, set, team>;
+  using Products = RowProducts<hidden.value, set, team, 2>;
   using Shared = typename Products::Shared;
-  static constexpr int items = (shape.heads + 2 * shape.kv_heads) * Pairs::count, products = 2;
+  static constexpr int items = (shape.heads + 2 * shape.kv_heads) * Pairs::count;
   DIECAST_DEVICE static WeightRow row(const Params& p, int number, int which) {
     const Item item = item_of(number);
     return {item.linear(p), item.row(which == 0 || !item.has_second ? item.first : item.second)};
   }
 
   template <ExecutionContext C>
-  DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared) {
+  DIECAST_DEVICE static void run(C& ctx, const Params& p, Shared& shared, Requested weights = Requested::no) {
     const auto fill = [&](int t, int row) { fill_from_stream<prologue, threads>(ctx, shared.x, t, row, p.stream, shared.sum); };
-    Products::each_tile(ctx, row_count(ctx, p.rows), fill, [&](int begin, int count) {
+    Products::template each_tile<QkvAppend>(ctx, p, shared, weights, row_count(ctx, p.rows), fill, [&](int begin, int count) {
       Products::template each_item<QkvAppend>(ctx, p, shared, count, [&](int number, const auto& sums) {
         const int t = ctx.lane();
         if (t < count) put(ctx, p, item_of(number), begin + t, {of_lane(sums[0], t), of_lane(sums[1], t)});

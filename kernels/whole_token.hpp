@@ -1,6 +1,6 @@
 // The kernel that runs whole tokens: one block an SM, alive from the first embedding to the last sampled id. It goes through the stages of the
 // schedule (schedule.hpp), calls the very operations of the single kernels, and waits only where the schedule says so. While a block waits, the
-// weights of its next stage are on their way into the L2 cache. Layers and tokens are loops at run time; between tokens the best ids, or those
+// weights of its next stage are on their way into shared memory. Layers and tokens are loops at run time; between tokens the best ids, or those
 // drawn, become the next input, and stop ids end the loop, so the host is not asked.
 #pragma once
 
@@ -66,11 +66,7 @@ struct WholeToken {
         ends<0>(ctx, p);
       }
       for (int layer = 0; layer < p.layer_count; ++layer) run_layer<order.layer_begin>(ctx, p, shared, token, layer);
-      Operations::Head::Products::template prefetch<typename Operations::Head>(ctx, p.head);
-      if (begins<order.layer_end>(ctx, p, token, p.layer_count - 1)) {
-        Operations::Head::run(ctx, p.head, shared.head);
-        ends<order.layer_end>(ctx, p);
-      }
+      stage<order.layer_end, typename Operations::Head>(ctx, p, p.head, shared.head, token, p.layer_count - 1);
       if (begins<order.layer_end + 1>(ctx, p, token, p.layer_count - 1)) {
         Operations::Draw::run(ctx, p.draw, shared.draw, static_cast<std::uint32_t>(token));
         ends<order.layer_end + 1>(ctx, p);
@@ -111,10 +107,21 @@ struct WholeToken {
   DIECAST_DEVICE static void layer_stage(C& ctx, const Params& p, const typename Op::Params* params, OpShared& shared, int token,
                                          int layer) {
     if (ctx.block() >= p.schedule.at[entry].workers) return;
-    const typename Op::Params of_op = load_struct(ctx, params);
-    if constexpr (requires { typename Op::Products; }) Op::Products::template prefetch<Op>(ctx, of_op);
-    begins<entry>(ctx, p, token, layer);
-    Op::run(ctx, of_op, shared);
+    stage<entry, Op>(ctx, p, load_struct(ctx, params), shared, token, layer);
+  }
+
+  // Before the block waits for what the stage needs of others, it asks for the weights that it begins with.
+  template <int entry, class Op, ExecutionContext C, class OpShared>
+  DIECAST_DEVICE static void stage(C& ctx, const Params& p, const typename Op::Params& of_op, OpShared& shared, int token, int layer) {
+    if (ctx.block() >= p.schedule.at[entry].workers) return;
+    if constexpr (requires { typename Op::Products; }) {
+      Op::Products::template request<Op>(ctx, of_op, shared);
+      begins<entry>(ctx, p, token, layer);
+      Op::run(ctx, of_op, shared, Requested::yes);
+    } else {
+      begins<entry>(ctx, p, token, layer);
+      Op::run(ctx, of_op, shared);
+    }
     ends<entry>(ctx, p);
   }
 

@@ -136,7 +136,8 @@ def rows_of(name, folder, disassembler):
     ptx = (folder / "kernels.ptx").read_text()
     threads = dict(re.findall(r"\.entry (\w+)\([^)]*\)\s*\.maxntid (\d+)", ptx))
     names = readable(name, sorted(threads))
-    dynamic = {symbol for symbol, body in re.findall(r"\.entry (\w+)\((.*?)\n\}", ptx, re.DOTALL) if "shared_bytes" in body}
+    dynamic = {symbol: int(asked.group(1)) for symbol, body in re.findall(r"\.entry (\w+)\((.*?)\n\}", ptx, re.DOTALL)
+               if (asked := re.search(r"// dynamic_shared_bytes (\d+)", body))}
     rows = []
     for architecture in ARCHITECTURES:
         sizes = code_bytes(folder / architecture)
@@ -147,8 +148,8 @@ def rows_of(name, folder, disassembler):
             shared = re.search(r"(\d+) bytes smem", part)
             row = {"unit": name, "architecture": architecture, "kernel": names[symbol], "symbol": hashlib.sha256(symbol.encode()).hexdigest()[:8],
                    "threads": int(threads[symbol]), "registers": int(re.search(r"Used (\d+) registers", part).group(1)),
-                   "shared": "dynamic" if symbol in dynamic else int(shared.group(1)) if shared else 0, "stack": int(stack), "spills": int(stores) + int(loads), "bytes": sizes[symbol]}
-            rows.append(row | (kernel_rules.describe(codes[symbol]) if codes else {}))
+                   "shared": dynamic.get(symbol, int(shared.group(1)) if shared else 0), "stack": int(stack), "spills": int(stores) + int(loads), "bytes": sizes[symbol]}
+            rows.append(row | (kernel_rules.describe(codes[symbol], names[symbol].split()[0] in kernel_rules.WEIGHT_KERNELS) if codes else {}))
     return rows
 
 

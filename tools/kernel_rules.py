@@ -10,14 +10,16 @@ MOST_PER_512_BYTES = 111  # warp instructions: above that an H100 would issue in
 WEIGHT_KERNELS = ("QkvAppend", "ProjectQkv", "GateUp", "LinearResidual", "Head", "WholeToken")
 
 COLUMNS = ("unit", "architecture", "kernel", "symbol", "threads", "registers", "shared", "stack", "spills", "blocks", "warps", "bytes", "loads",
-           "per_512", "tensor", "local")
-LOOKED_AT = ("loads", "per_512", "tensor", "local")  # by nvdisasm
+           "copies", "ahead", "per_512", "tensor", "local")
+LOOKED_AT = ("loads", "copies", "ahead", "per_512", "tensor", "local")  # by nvdisasm
 INTRODUCTION = """What nvcc {release} makes of every kernel, from one PTX (compute_80) for each architecture. Written by tools/kernel_resources.py, compared by ./check.
 symbol     of the instantiation: the same in two units, the same code
-shared, stack, spills, bytes   bytes of shared memory (dynamic: more than 48 KiB, asked for at the launch), local memory, spill stores and loads, machine code
+shared, stack, spills, bytes   bytes of shared memory (more than 48 KiB are asked for at the launch), local memory, spill stores and loads, machine code
 blocks, warps   that an SM holds at once by registers, threads and shared memory
 loads      128-bit loads of weights in the machine code
-per_512    warp instructions for each 512 bytes of weights, on the longest way through the loop that loads them (`row`: no loop is left of a short row; what
+copies     128-bit asynchronous copies into shared memory
+ahead      rows of weights that a warp has on their way by such copies while it multiplies one: what its waits leave (an operation each of the whole token)
+per_512    warp instructions for each 512 bytes of weights, on the longest way through the loop that loads or copies them (`row`: the loop is one over rows; what
            is counted is all work of a row, its sum over the lanes and its ending included)
 tensor     tensor-core instructions
 local      loads and stores of local memory
@@ -29,8 +31,6 @@ def form_names(mask):
 
 
 def blocks_at_once(row):
-    if row["shared"] == "dynamic":
-        return None
     registers, warps, blocks, shared = SM_LIMITS[row["architecture"]]
     of_block = -(-row["threads"] // 32)
     of_warp = -(-row["registers"] * 32 // 256) * 256
@@ -44,20 +44,36 @@ def is_weight_load(instruction):
     return instruction.name.startswith("LDG") and ".NA" in instruction.name and ".128" in instruction.name
 
 
-def describe(kernel):
-    """Columns from a machine_code.Kernel."""
+def is_copy(instruction):
+    return instruction.name.startswith("LDGSTS") and instruction.name.endswith(".128")
+
+
+def rows_ahead(instructions):
+    """A wait for all but n groups of copies, and the row that is asked for after it; a ring of one row ahead waits for all, as its end does."""
+    left = {int(i.arguments.split(",")[1], 16) for i in instructions if i.name.startswith("DEPBAR") and "," in i.arguments}
+    return ",".join(str(n + 1) for n in sorted(left - {0})) or ("1" if left else "-")
+
+
+def describe(kernel, of_weights):
+    """Columns from a machine_code.Kernel. of_weights: what it copies asynchronously are weights."""
     everything = kernel.instructions(kernel.reached)
+
+    def brings(instruction):
+        return is_weight_load(instruction) or of_weights and is_copy(instruction)
+
     inner = [loop for loop in kernel.loops if not any(other < loop for other in kernel.loops)]
     figures = []
     for loop in inner:
         body = kernel.instructions(loop)
-        if any(map(is_weight_load, body)) and not any("MMA.1" in i.name for i in body):
-            figures.append((round(kernel.most_per(loop, is_weight_load)), any(i.name.startswith("SHFL") for i in body)))
+        multiplies = any(i.name.startswith(("IDP", "FFMA")) for i in body)  # a loop that only copies ahead is none over weights
+        if any(map(is_weight_load if not multiplies else brings, body)) and not any("MMA.1" in i.name for i in body):
+            figures.append((round(kernel.most_per(loop, brings)), any(i.name.startswith("SHFL") for i in body)))
     loops, short = [f for f, row in figures if not row], [f for f, row in figures if row]
     figure = str(max(loops)) if loops else "-"
     if short:
         figure = (figure + "," if loops else "") + f"{max(short)}row"
-    return {"loads": sum(map(is_weight_load, everything)), "per_512": figure, "tensor": sum(i.name.startswith(("HMMA.1", "IMMA")) for i in everything),
+    return {"loads": sum(map(is_weight_load, everything)), "copies": sum(map(is_copy, everything)), "ahead": rows_ahead(everything) if of_weights else "-",
+            "per_512": figure, "tensor": sum(i.name.startswith(("HMMA.1", "IMMA")) for i in everything),
             "local": sum(i.name.startswith(("LDL", "STL")) for i in everything)}
 
 
@@ -73,7 +89,7 @@ def broken_rules(rows):
             continue
         if row["local"]:
             wrong.append(f"{what} has {row['local']} loads and stores of local memory; none is allowed")
-        if kernel in WEIGHT_KERNELS and row["loads"] == 0:
+        if kernel in WEIGHT_KERNELS and row["loads"] + row["copies"] == 0:
             wrong.append(f"{what} loads no weights 128 bits at a time")
         if kernel.startswith("Prefill") and row["tensor"] == 0:
             wrong.append(f"{what} has no tensor-core instruction")
@@ -86,7 +102,7 @@ def broken_rules(rows):
 
 def cells(row):
     blocks = blocks_at_once(row)
-    full = row | ({"blocks": blocks, "warps": blocks * -(-row["threads"] // 32)} if blocks else {"blocks": "-", "warps": "-"})
+    full = row | {"blocks": blocks, "warps": blocks * -(-row["threads"] // 32)}
     return [str(full.get(column, "-")) for column in COLUMNS]
 
 
@@ -127,7 +143,7 @@ def parse(text):
     rows = []
     for line in lines[1:]:
         row = dict(zip(COLUMNS, re.split(r"  +", line.strip())))
-        rows.append({k: int(v) if v.isdigit() and k not in ("symbol", "per_512", "kernel") else v for k, v in row.items()})
+        rows.append({k: int(v) if v.isdigit() and k not in ("symbol", "ahead", "per_512", "kernel") else v for k, v in row.items()})
     return release, rows
 
 
