@@ -53,6 +53,12 @@ class Error : public std::runtime_error {
 #define DIECAST_ISA avx2_with_avx512f
 #elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #define DIECAST_ISA avx2
+#elif defined(__ARM_FEATURE_DOTPROD) && defined(__ARM_FEATURE_SVE)
+#define DIECAST_ISA dotprod_with_sve
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define DIECAST_ISA dotprod
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#define DIECAST_ISA neon
 #elif defined(__AVX__)
 #define DIECAST_ISA portable_with_avx
 #elif defined(__SSE4_1__)
@@ -65,7 +71,8 @@ class Error : public std::runtime_error {
 
 namespace diecast::inline DIECAST_ISA {
 
-/// The set whose kernels this unit uses: "avx512" (AVX-512 F, BW, DQ, VL and VNNI), "avx2" (AVX2, FMA and F16C) or "portable".
+/// The set whose kernels this unit uses: "avx512" (AVX-512 F, BW, DQ, VL and VNNI), "avx2" (AVX2, FMA and F16C), "dotprod" (NEON
+/// with Armv8.2's dot products), "neon" or "portable".
 /// The compiler decides by its options (-march=native, -march=x86-64-v3), never the machine that the program runs on.
 inline constexpr std::string_view isa = [] {
   constexpr std::string_view name = DIECAST_QUOTED(DIECAST_ISA);
