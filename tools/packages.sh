@@ -3,10 +3,10 @@
 # A program may come from anywhere (`package:command`); a library must be the package.
 
 cast_packages=(g++:g++ cmake:cmake ninja-build:ninja libboost1.81-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libssl-dev libsentencepiece-dev)
-emulated_packages=(libboost-context1.81-dev)  # for engines with the backend emulated
-check_packages=(catch2 libboost-context1.81-dev clang:clang++ clang-16:clang++-16 libclang-rt-14-dev chromium:chromium python3:python3)
+emulated_packages=(libboost-context1.81-dev)  # added to these for an engine with the backend emulated
+check_packages=("${emulated_packages[@]}" catch2 clang:clang++ clang-16:clang++-16 libclang-rt-14-dev chromium:chromium python3:python3)
 
-# missing_packages ENTRY...: sets `missing` to the names of those that are not here.
+# missing_packages ENTRY...: sets `missing` to the names of those that are not here, each once.
 missing_packages() {
   local entry installed
   missing=()
@@ -14,18 +14,21 @@ missing_packages() {
   installed=$'\n'$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${@%%:*}" 2>/dev/null || true)$'\n'
   for entry; do
     if [[ $entry == *:* ]] && command -v "${entry#*:}" >/dev/null; then continue; fi
-    if [[ $installed != *$'\n'"${entry%%:*} installed"$'\n'* ]]; then missing+=("${entry%%:*}"); fi
+    if [[ $installed != *$'\n'"${entry%%:*} installed"$'\n'* && " ${missing[*]} " != *" ${entry%%:*} "* ]]; then missing+=("${entry%%:*}"); fi
   done
 }
 
-# need_packages ENTRY...: installs what is missing, or prints the line to run and stops.
+# need_packages ENTRY...: installs what is missing, or prints the line to run and stops. That line reads the lists first: a fresh machine has none.
+# --no-install-recommends: what these packages recommend is several times their size.
 need_packages() {
-  local missing as_root=() log
+  local missing as_root=() log line
   missing_packages "$@"
   if ((${#missing[@]} == 0)); then return 0; fi
   if ! command -v apt-get >/dev/null; then mend "these Debian packages are missing, and there is no apt-get: ${missing[*]}"; fi
   if ((EUID != 0)); then
-    if ! sudo -n true 2>/dev/null; then mend "packages are missing; run this, then the same command again: sudo apt-get install ${missing[*]}"; fi
+    line="apt-get update && apt-get install --no-install-recommends ${missing[*]}"
+    if ! command -v sudo >/dev/null; then mend "packages are missing; have root run this, then run the same command again: $line"; fi
+    if ! sudo -n true 2>/dev/null; then mend "packages are missing; run this, then the same command again: ${line//apt-get/sudo apt-get}"; fi
     as_root=(sudo -n)
   fi
 
