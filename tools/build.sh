@@ -84,12 +84,16 @@ compile_failed() {
 # Ninja counts its own preparations, too ("[0/2] Re-checking globbed directories..."): those say nothing about the target.
 ninja_counter() { LC_ALL=C sed -n '/\] Re-/d; s|^\[\([0-9]*\)/\([0-9]*\)\].*|\1 of \2|p' "$log" | tail -n 1; }
 
-# As many compilers as there are cores, and as fit into the free memory at 1.5 GB each.
+# As many compilers as there are cores, and as fit into the free memory, or a container's own limit of it, at 1.5 GB each.
+memory_limit=/sys/fs/cgroup/memory.max
 jobs_that_fit() {
-  local cores kilobytes=0 fit
+  local cores kilobytes limit='' fit
   cores=$(nproc)
   kilobytes=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo 2>/dev/null || true)
-  fit=$((${kilobytes:-1500000} / 1500000))
+  kilobytes=${kilobytes:-1500000}
+  read -r limit 2>/dev/null <"$memory_limit" || true  # bytes, or `max`
+  if [[ $limit =~ ^[0-9]+$ ]] && ((limit / 1024 < kilobytes)); then kilobytes=$((limit / 1024)); fi
+  fit=$((kilobytes / 1500000))
   if ((fit < 1)); then fit=1; fi
   echo $((fit < cores ? fit : cores))
 }
