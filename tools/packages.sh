@@ -22,7 +22,7 @@ missing_packages() {
 # need_packages ENTRY...: installs what is missing, or prints the line to run and stops. That line reads the lists first: a fresh machine has none.
 # --no-install-recommends: what these packages recommend is several times their size.
 need_packages() {
-  local missing as_root=() log line
+  local missing as_root=() log line why=
   missing_packages "$@"
   if ((${#missing[@]} == 0)); then return 0; fi
   if ! command -v apt-get >/dev/null; then mend "these Debian packages are missing, and there is no apt-get: ${missing[*]}"; fi
@@ -42,11 +42,13 @@ need_packages() {
     as_root+=(env DEBIAN_FRONTEND=noninteractive)
     # An installation that was killed half way leaves packages to configure.
     waiting "finishing an earlier installation" no_detail "$log" "${as_root[@]}" dpkg --configure -a 9>&- || true
-    waiting "reading the package lists" apt_step "$log" "${as_root[@]}" apt-get -q -o DPkg::Lock::Timeout=600 update 9>&- || true
+    # Error-Mode: a list that cannot be fetched would be a warning. Old lists may do; where they do not, this is why.
+    waiting "reading the package lists" apt_step "$log" "${as_root[@]}" apt-get -q -o DPkg::Lock::Timeout=600 -o APT::Update::Error-Mode=any update 9>&- ||
+      why=$(grep -m 1 '^E:' "$log" || tail -n 1 "$log")
     # --no-remove: nothing that is on this machine gives way without its owner's word.
     waiting "installing ${#missing[@]} packages" apt_step "$log" "${as_root[@]}" apt-get -q -y -o DPkg::Lock::Timeout=600 \
       --no-remove --no-install-recommends install "${missing[@]}" 9>&- ||
-      mend "apt-get could not install ${missing[*]}: $(grep -m 1 '^E:' "$log" || tail -n 1 "$log") (all of it in $log)"
+      mend "apt-get could not install ${missing[*]}: ${why:-$(grep -m 1 '^E:' "$log" || tail -n 1 "$log")} (all of it in $log)"
   fi
   unlock 9
 }

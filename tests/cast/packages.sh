@@ -6,6 +6,7 @@ source "${BASH_SOURCE[0]%/*}/lab.sh"
 cat >bin/apt-get <<'END'
 #!/bin/bash
 echo "$*" >>"$LAB/apt-calls"
+if [[ " $* " == *" update "* ]]; then [[ ! -f $LAB/offline ]] || { cat "$LAB/offline" >&2; exit 100; }; fi
 if [[ " $* " != *" install "* ]]; then exit 0; fi
 if [[ -f $LAB/apt ]]; then cat "$LAB/apt" >&2; exit 100; fi
 rm -f "$LAB/absent"
@@ -32,8 +33,12 @@ if ((EUID == 0)); then
   # It fails: apt-get's own reason, and the way out.
   again; absent libeigen3-dev; echo "E: Unable to locate package libeigen3-dev" >apt
   cast tiny; expect_status 2; expect_err "apt-get could not install libeigen3-dev: E: Unable to locate package libeigen3-dev"
+  # Without a network the lists are missing, too: that is the reason, not what follows from it. Old lists may do.
+  again; absent libeigen3-dev; echo "E: Failed to fetch http://lists Temporary failure resolving 'lists'" >offline
+  cast tiny; expect_status 2; expect_err "apt-get could not install libeigen3-dev: E: Failed to fetch http://lists Temporary failure"
   rm apt
   cast tiny; expect_status 0
+  rm offline
   # Two at once: the packages come once.
   again; absent libeigen3-dev
   "$project/cast" tiny >/dev/null 2>err1 </dev/null & one=$!
