@@ -253,7 +253,8 @@ TEST_CASE("The youngest that goes back is of the last request, not the last choi
   std::vector<Heard> heard(3);
   std::vector<Heard*> all;
   for (Heard& one : heard) all.push_back(&one);
-  company.scheduler.submit({.request = {.prompt = prompt_of(20, 1), .sampling = {.temperature = 1, .top_k = 8, .seed = 3}, .max_tokens = 40}, .events = record(all), .choices = 3});
+  Request choices{.prompt = prompt_of(20, 1), .sampling = {.temperature = 1, .top_k = 8, .seed = 3}, .max_tokens = 40};
+  company.scheduler.submit({.request = std::move(choices), .events = record(all), .choices = 3});
   Heard& last = company.ask({.prompt = prompt_of(10, 2), .max_tokens = 50});
   while (company.scheduler.stats().preempted == 0) REQUIRE(company.scheduler.step());
   CHECK(company.scheduler.stats().preempted == 1);
@@ -270,7 +271,9 @@ TEST_CASE("A choice that was sent back goes on before the next one of its reques
   std::vector<Heard> heard(4);
   std::vector<Heard*> all;
   for (Heard& one : heard) all.push_back(&one);
-  const auto request = [](std::uint32_t i) { return Request{.prompt = prompt_of(10, 1), .sampling = {.temperature = 1, .top_k = 8, .seed = 3}, .max_tokens = 100, .choice = i}; };
+  const auto request = [](std::uint32_t i) {
+    return Request{.prompt = prompt_of(10, 1), .sampling = {.temperature = 1, .top_k = 8, .seed = 3}, .max_tokens = 100, .choice = i};
+  };
   company.scheduler.submit({.request = request(0), .events = record(all), .choices = 4});
   while (company.scheduler.stats().preempted == 0) REQUIRE(company.scheduler.step());
   const auto had = heard[1].ids.size();
@@ -285,7 +288,10 @@ TEST_CASE("Who asks for log-probabilities gets all logits, though the best of th
   Company company(endless());
   company.model->gives_best = true;
   const auto request = [](int i) {
-    return Request{.prompt = prompt_of(10, i), .sampling = {.temperature = i == 3 ? 1.0 : 0.0, .top_k = i == 3 ? 3 : 0, .seed = 1}, .max_tokens = 20, .logprobs = i == 2 ? std::optional(2) : std::nullopt};
+    return Request{.prompt = prompt_of(10, i),
+                   .sampling = {.temperature = i == 3 ? 1.0 : 0.0, .top_k = i == 3 ? 3 : 0, .seed = 1},
+                   .max_tokens = 20,
+                   .logprobs = i == 2 ? std::optional(2) : std::nullopt};
   };
   for (int i = 1; i < 4; ++i) {  // one alone, then with each of the others
     company.ask(request(i));

@@ -1,5 +1,5 @@
-// The server at its edges: bounds to the byte, what is true of the numbers that it tells, who is cancelled with whom. Each test is here because the code
-// could be broken in a small way and no other test saw it.
+// The server at its edges: bounds to the byte, what is true of the numbers that it tells, who is cancelled with whom. Each test is here because the
+// code could be broken in a small way and no other test saw it.
 #include "hosted.hpp"
 
 #include <diecast/serve/http_text.hpp>
@@ -26,7 +26,8 @@ std::string metric(const Hosted& hosted, const std::string& name) {
 }  // namespace
 
 TEST_CASE("The length of a chunk is hexadecimal, whatever it is") {  // RFC 9112, 7.1
-  for (const auto& [length, text] : {std::pair<std::size_t, std::string>{1, "1"}, {10, "a"}, {15, "f"}, {16, "10"}, {255, "ff"}, {4096, "1000"}, {65535, "ffff"}, {1048576, "100000"}})
+  for (const auto& [length, text] : {std::pair<std::size_t, std::string>{1, "1"}, {10, "a"}, {15, "f"}, {16, "10"}, {255, "ff"}, {4096, "1000"},
+                                     {65535, "ffff"}, {1048576, "100000"}})
     CHECK(serve::chunk_text(std::string(length, 'x'), true) == text + "\r\n" + std::string(length, 'x') + "\r\n");
   CHECK(serve::chunk_text("", true).empty());  // a chunk of nothing would end the body
   CHECK(serve::chunk_text("abc", false) == "abc");
@@ -36,13 +37,16 @@ TEST_CASE("A bound belongs to its bucket, and a bucket counts all that is below"
   serve::Histogram histogram;
   for (const double seconds : {0.5, 0.50001, 30.0, 31.0}) histogram.add(seconds);
   const std::string text = histogram.text("x", "");
-  for (const char* line : {"x_bucket{le=\"0.2\"} 0\n", "x_bucket{le=\"0.5\"} 1\n", "x_bucket{le=\"1\"} 2\n", "x_bucket{le=\"10\"} 2\n", "x_bucket{le=\"30\"} 3\n", "x_bucket{le=\"+Inf\"} 4\n", "x_count 4\n"})
+  for (const char* line : {"x_bucket{le=\"0.2\"} 0\n", "x_bucket{le=\"0.5\"} 1\n", "x_bucket{le=\"1\"} 2\n", "x_bucket{le=\"10\"} 2\n",
+                           "x_bucket{le=\"30\"} 3\n", "x_bucket{le=\"+Inf\"} 4\n", "x_count 4\n"})
     CHECK_THAT(text, Catch::Contains(line));
 }
 
 TEST_CASE("JSON may have 128 fields in an object and 32 levels, and no more") {  // docs/serve.md
   Hosted hosted(answers({id_of("a")}));
-  const auto status = [&](const std::string& metadata) { return Client(hosted.port()).post_text("/v1/completions", "{\"prompt\":\"a\",\"max_tokens\":1,\"metadata\":" + metadata + "}").status; };
+  const auto status = [&](const std::string& metadata) {
+    return Client(hosted.port()).post_text("/v1/completions", "{\"prompt\":\"a\",\"max_tokens\":1,\"metadata\":" + metadata + "}").status;
+  };
   const auto fields = [](int count) {
     Json json = Json::object();
     for (int i = 0; i < count; ++i) json[std::to_string(i)] = 0;
@@ -93,9 +97,8 @@ TEST_CASE("What a client sends ahead waits in its socket, not in the server") {
   for (int full = 0; full < 40 && sent < (std::size_t{64} << 20);) {  // the system's own buffers are smaller
     const std::size_t taken = client.send_now(more);
     sent += taken;
-    if (taken > 0) continue;
-    ++full;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    full = taken > 0 ? 0 : full + 1;
+    if (taken == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   CHECK(sent < std::size_t{64} << 20);
   CHECK(hosted.server->stats().running == 1);  // it is not gone: the answer goes on
@@ -128,7 +131,7 @@ TEST_CASE("A client that reads slowly keeps its answer, though all of it takes l
   std::string tokens = "{\"tokens\":[" + id;
   for (std::size_t i = 1; i < count; ++i) tokens += ',' + id;
   client.send(Client::request("POST", "/detokenize", tokens + "]}"));
-  for (std::size_t next = 0; client.came().size() < 6 * count && client.more();) {  // \u0001: six characters each, 9 MB, more than any socket holds
+  for (std::size_t next = 0; client.came().size() < 6 * count && client.more();) {  // \u0001: 6 characters each, 9 MB, more than a socket holds
     if (client.came().size() < next) continue;
     next = client.came().size() + (256 << 10);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -252,7 +255,8 @@ TEST_CASE("The first token's time ends when its text leaves; decode is what ever
   const Reply whole = Client(hosted.port()).post("/v1/completions", Json{{"prompt", "x"}, {"max_tokens", 4}});
   CHECK(whole.json()["timing"]["decode_per_token"].get<double>() >= 20);
   CHECK(whole.json()["timing"]["send"].get<double>() >= 60);  // nothing of it leaves before all of it is there
-  for (const char* stage : {"tokenize;dur=", "queue;dur=", "prefill;dur=", "sample;dur=", "send;dur="}) CHECK_THAT(whole.headers.at("server-timing"), Catch::Contains(stage));
+  for (const char* stage : {"tokenize;dur=", "queue;dur=", "prefill;dur=", "sample;dur=", "send;dur="})
+    CHECK_THAT(whole.headers.at("server-timing"), Catch::Contains(stage));
   CHECK_FALSE(Client(hosted.port()).post("/v1/completions", Json{{"prompt", "x"}, {"max_tokens", 1}}).json()["timing"].contains("decode_per_token"));
 }
 
