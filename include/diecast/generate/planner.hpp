@@ -14,7 +14,6 @@
 
 #include <diecast/backend/backend.hpp>
 #include <diecast/error.hpp>
-#include <diecast/generate/draft.hpp>
 #include <diecast/generate/prefix_cache.hpp>
 #include <diecast/generate/scheduling.hpp>
 #include <diecast/generate/sequences.hpp>
@@ -146,7 +145,7 @@ class Planner {
     int drafted = 0;
     for (Part& part : parts_) {
       if (!part.sequence->answers()) continue;
-      part.drafts = draft_from(part.sequence->ids, (std::min)(most, part.sequence->left() - 1));
+      part.drafts = part.sequence->drafter.draft(part.sequence->ids, (std::min)(most, part.sequence->left() - 1));
       drafted += static_cast<int>(part.drafts.size());
     }
     return drafted;

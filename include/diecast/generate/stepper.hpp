@@ -144,6 +144,7 @@ class Stepper {
       drop_cancelled();  // the last piece's event may have asked for it
       if (!s.over) choose(s, logits, row + right);
     }
+    s.drafter.judge(part.drafts.size(), right);
     if (!s.over) planner_.table().truncate(s.handle, part.first + part.count + static_cast<int>(right));
   }
   void choose(Sequence& s, const Logits& logits, std::size_t row) {
