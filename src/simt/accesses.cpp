@@ -128,7 +128,8 @@ void Machine::copy_async(LaneState& lane, void* to, std::int64_t index, const vo
   }
   check_race(lane, goal, bytes, Touch::write, at);
   if (options_.count) lane.requests.push_back({goal.address, nullptr, at, static_cast<std::uint8_t>(bytes), true, true});
-  lane.copies.push_back(copy);
+  sanitizer_.copy(lane.index, valid ? memory_.bytes(copy.from) : nullptr, memory_.bytes(copy.to), bytes, copy.landed);
+  lane.copies.push_back(std::move(copy));
 }
 
 // As late as they may: here, and not when they were started.
@@ -146,6 +147,7 @@ void Machine::land_copies(LaneState& lane, std::uint64_t first_that_stays) {
     }
     std::fill_n(memory_.state(copy->to), copy->bytes, State::written);
     check_race(lane, {copy->to, memory_.find(copy->to)}, copy->bytes, Touch::write, copy->place);
+    sanitizer_.acquire(lane.sanitizer_fiber, copy->landed);
   }
   lane.copies.erase(lane.copies.begin(), copy);
 }
@@ -200,18 +202,23 @@ std::uint64_t Machine::update(LaneState& lane, Update what, const void* base, st
       after = before == expected ? value : before;
       break;
   }
+  // A compare-exchange that finds another value writes nothing, and so releases nothing.
+  const bool writes = what != Update::load && (what != Update::compare_exchange || before == expected);
   if (options_.races) {
     const bool acquires = order == Order::acquire || order == Order::acquire_release;
     const bool releases = order == Order::release || order == Order::acquire_release;
-    if (acquires) acquire(lane, where.address);
-    if (what != Update::load) {
+    if (acquires)
+      if (const auto found = flags_.find(where.address); found != flags_.end()) learn(lane, found->second);
+    if (writes) {
       // A read-modify-write carries on what was released before it; a plain store ends that.
-      if (releases)
-        release(lane, where.address, what != Update::store);
-      else if (what == Update::store)
-        flags_.erase(where.address);
+      if (what == Update::store) flags_.erase(where.address);
+      if (releases) {
+        OthersPtr& known = flags_[where.address];
+        known = later(known, tell(lane));
+      }
     }
   }
+  sanitizer_.update(lane.sanitizer_fiber, writes ? what : Update::load, place, bytes, after, order);
   if (what != Update::load) {
     std::memcpy(place, &after, bytes);
     std::fill_n(state, bytes, State::written);
@@ -231,26 +238,23 @@ std::uint64_t Machine::update(LaneState& lane, Update what, const void* base, st
   return before;
 }
 
-void Machine::release(LaneState& lane, Address flag, bool continues) {
+OthersPtr Machine::tell(LaneState& lane) {
   boost::intrusive_ptr<Known> own(new Known);
   own->epoch = lane.clock.own->epoch;
   own->epoch[static_cast<std::size_t>(lane.thread)] = lane.clock.epoch;
   own->seal();
   boost::intrusive_ptr<Others> told(new Others);
   told->blocks.push_back({static_cast<std::uint32_t>(lane.block), own});
-  OthersPtr all = later(OthersPtr(told), lane.clock.others);
-  OthersPtr& known = flags_[flag];
-  known = continues ? later(known, all) : all;
   ++lane.clock.epoch;
+  return later(OthersPtr(told), lane.clock.others);
 }
 
-void Machine::acquire(LaneState& lane, Address flag) {
-  const auto found = flags_.find(flag);
-  if (found == flags_.end() || found->second == nullptr) return;
+void Machine::learn(LaneState& lane, const OthersPtr& told) {
+  if (told == nullptr) return;
   lane.clock.version = ++versions_;
   const auto block = static_cast<std::uint32_t>(lane.block);
   boost::intrusive_ptr<Others> foreign(new Others);
-  for (const OfBlock& one : found->second->blocks)
+  for (const OfBlock& one : told->blocks)
     if (one.block == block)
       lane.clock.own = later(lane.clock.own, one.known);
     else

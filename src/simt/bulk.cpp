@@ -19,8 +19,8 @@ void Machine::init_bulk(LaneState& lane, void* base, std::int64_t index, int cop
          "makes a barrier for " + std::to_string(copies) + " bulk copies at " + element(*where.region, where.address) +
              "; it takes one copy or more, and shared memory");
   check_race(lane, where, 8, Touch::write, at);
+  sanitizer_.write(lane.sanitizer_fiber, memory_.bytes(where.address), 8);
   std::fill_n(memory_.state(where.address), 8, State::written);
-  flags_.erase(where.address);
   block_of(lane).bulk[where.address] = {.copies = copies};
 }
 
@@ -32,6 +32,7 @@ Machine::BulkTarget Machine::bulk_target(LaneState& lane, void* base, std::int64
     fail(lane, FaultKind::unwritten, at,
          std::string(verb) + " " + element(*where.region, where.address) + ", which nobody has made a barrier for bulk copies");
   check_race(lane, where, 8, Touch::atomic, at);
+  sanitizer_.update(lane.sanitizer_fiber, Update::add, memory_.bytes(where.address), 8, 0, kernels::Order::relaxed);
   return {where.address, found->second};
 }
 
@@ -78,8 +79,9 @@ void Machine::copy_bulk(LaneState& lane, void* to, std::int64_t index, const voi
     traffic.bytes += copy.seen.size();
     traffic.sectors += (copy.from + copy.seen.size() + 31) / 32 - copy.from / 32;
   }
+  sanitizer_.copy(lane.index, memory_.bytes(copy.from), memory_.bytes(copy.to), copy.seen.size(), copy.landed);
   arrives.barrier.started.push_back(std::move(copy));
-  if (options_.races) release(lane, arrives.address, true);
+  if (options_.races) arrives.barrier.told = later(arrives.barrier.told, tell(lane));
   if (static_cast<int>(arrives.barrier.started.size()) == arrives.barrier.copies) {
     for (LaneState* other : arrives.barrier.waiting) wake(*other);
     arrives.barrier.waiting.clear();
@@ -100,21 +102,25 @@ void Machine::wait_bulk(LaneState& lane, void* base, std::int64_t index, std::ui
       continue;
     }
     if (present) land_bulk(lane, barrier);
-    if (options_.races) acquire(lane, where.address);
+    if (options_.races) learn(lane, barrier.told_before);
+    for (const SanitizerOrder& one : barrier.landed) sanitizer_.acquire(lane.sanitizer_fiber, one);
     return;
   }
 }
 
 void Machine::land_bulk(LaneState& lane, BulkBarrier& barrier) {
-  for (const BulkCopy& copy : barrier.started) {
+  barrier.landed.clear();
+  for (BulkCopy& copy : barrier.started) {
     if (std::memcmp(memory_.bytes(copy.from), copy.seen.data(), copy.seen.size()) != 0)
       fail(lane, FaultKind::race, copy.place,
            "waits for a bulk copy from " + element(*memory_.find(copy.from), copy.from) +
                " on, which was changed before the copy had landed; it was started");
     std::memcpy(memory_.bytes(copy.to), copy.seen.data(), copy.seen.size());
     std::fill_n(memory_.state(copy.to), copy.seen.size(), State::written);
+    barrier.landed.push_back(std::move(copy.landed));
   }
   barrier.started.clear();
+  barrier.told_before = std::move(barrier.told);
   ++barrier.phase;
 }
 
@@ -126,17 +132,17 @@ void Machine::check_bulk_awaited(LaneState& lane) {
 }
 
 void Lane::init_bulk(void* barrier, std::int64_t index, int copies, const Place& at) {
-  auto& lane = static_cast<LaneState&>(*this);
-  lane.machine->init_bulk(lane, barrier, index, copies, at);
+  const Call call(*this);
+  call.machine.init_bulk(call.lane, barrier, index, copies, at);
 }
 void Lane::copy_bulk(void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t unit, int count, void* barrier,
                      std::int64_t barrier_index, const Place& at) {
-  auto& lane = static_cast<LaneState&>(*this);
-  lane.machine->copy_bulk(lane, to, index, from, from_index, unit, count, barrier, barrier_index, at);
+  const Call call(*this);
+  call.machine.copy_bulk(call.lane, to, index, from, from_index, unit, count, barrier, barrier_index, at);
 }
 void Lane::wait_bulk(void* barrier, std::int64_t index, std::uint32_t phase, const Place& at) {
-  auto& lane = static_cast<LaneState&>(*this);
-  lane.machine->wait_bulk(lane, barrier, index, phase, at);
+  const Call call(*this);
+  call.machine.wait_bulk(call.lane, barrier, index, phase, at);
 }
 
 }  // namespace diecast::simt

@@ -79,6 +79,7 @@ void Machine::fail_race(LaneState& lane, const Region& region, Address address, 
 
 // The frames of the lane that failed are not unwound: an instruction that never throws has no way for it.
 void Machine::segment_violation(LaneState* lane, Address address) {
+  lane->machine->sanitizer_.to_executor();
   lane->machine->blame_violation(*lane, address);
   lane->fiber.leave_for(lane->machine->scheduler_);
 }
@@ -102,6 +103,7 @@ void Machine::stuck() {
   for (const auto& block : blocks_)
     for (int thread = 0; thread < kernel_.threads; ++thread) {
       const LaneState& lane = block->lanes[thread];
+      if (lane.machine == nullptr) continue;  // of a block that has not begun
       std::string what;
       switch (lane.status) {
         case Status::meeting:

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "faults.hpp"
+#include "second_judge.hpp"
 
 using namespace diecast;
 using diecast_test::said;
@@ -147,6 +148,24 @@ struct FlagWithoutAcquire : Cooperative {
     } else {
       while (ctx.load_relaxed(p.flag, 0) == 0) {
       }
+      ctx.store(p.out, 1, ctx.load(p.out, 0));
+    }
+  }
+};
+
+// The flag has another value than the exchange expects, so nothing is written there, and nothing released.
+struct FailedExchange : Cooperative {
+  template <ExecutionContext C>
+  static void run(C& ctx, const Params& p, Shared&) {
+    if (ctx.thread() != 0) return;
+    if (ctx.block() == 0) {
+      ctx.store(p.out, 0, 1.0f);
+      ctx.atomic_compare_exchange(p.flag, 0, 7u, 8u, Order::release);
+      ctx.store_relaxed(p.flag, 1, 1u);
+    } else {
+      while (ctx.load_relaxed(p.flag, 1) == 0) {
+      }
+      ctx.load_acquire(p.flag, 0);
       ctx.store(p.out, 1, ctx.load(p.out, 0));
     }
   }
@@ -356,13 +375,15 @@ void expect(FaultKind kind, const std::vector<std::string>& words, int blocks = 
   std::string first;
   for (const simt::Schedule schedule : {simt::Schedule::forward, simt::Schedule::reverse, simt::Schedule::random, simt::Schedule::laggard})
     for (const std::uint64_t seed : {1u, 2u, 3u}) {
-      Three three;  // flags begin as zeros every time
+      Three three, again;  // flags begin as zeros every time
+      const simt::Options options{.schedule = schedule, .seed = seed};
       try {
-        simt::launch<Op>(three.memory, blocks, three.params(), {.schedule = schedule, .seed = seed});
+        simt::launch<Op>(three.memory, blocks, three.params(), options);
         FAIL("schedule " << static_cast<int>(schedule) << ", seed " << seed << ": a wrong kernel passed");
       } catch (const simt::Fault& fault) {
         INFO(fault.what());
         CHECK((fault.kind() == kind || fault.kind() == or_kind));
+        diecast_test::check_second_judge<Op>(fault, again.memory, blocks, again.params(), options);
         if (first.empty()) first = fault.what();
       }
     }
@@ -388,6 +409,7 @@ TEST_CASE("planted: global memory that two threads or two blocks share without o
   expect<BlocksRace>(FaultKind::race, {"out[", "of block 0"}, 2);
   expect<FlagWithoutRelease>(FaultKind::race, {"loads out[0]", "of block 0"}, 2);
   expect<FlagWithoutAcquire>(FaultKind::race, {"loads out[0]"}, 2);
+  expect<FailedExchange>(FaultKind::race, {"loads out[0]", "of block 0"}, 2);
   expect<TellsTooEarly>(FaultKind::race, {"loads out[63]", "thread 63 of block 0"}, 2, FaultKind::unwritten);
   expect<PlainStoreToFlag>(FaultKind::race, {"flag[0]"}, 2);
 }
