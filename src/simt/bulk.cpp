@@ -21,7 +21,9 @@ void Machine::init_bulk(LaneState& lane, void* base, std::int64_t index, int cop
   check_race(lane, where, 8, Touch::write, at);
   sanitizer_.write(lane.sanitizer_fiber, memory_.bytes(where.address), 8);
   std::fill_n(memory_.state(where.address), 8, State::written);
-  block_of(lane).bulk[where.address] = {.copies = copies};
+  auto& barriers = block_of(lane).bulk;
+  const auto copier = static_cast<int>(barriers.size() % kernels::warp_lanes);
+  barriers[where.address] = {.copies = copies, .copier = copier};
 }
 
 Machine::BulkTarget Machine::bulk_target(LaneState& lane, void* base, std::int64_t index, const char* verb, const Place& at) {
@@ -31,7 +33,7 @@ Machine::BulkTarget Machine::bulk_target(LaneState& lane, void* base, std::int64
   if (found == barriers.end())
     fail(lane, FaultKind::unwritten, at,
          std::string(verb) + " " + element(*where.region, where.address) + ", which nobody has made a barrier for bulk copies");
-  check_race(lane, where, 8, Touch::atomic, at);
+  check_race(lane, where, 8, Touch::atomic_update, at);
   sanitizer_.update(lane.sanitizer_fiber, Update::add, memory_.bytes(where.address), 8, 0, kernels::Order::relaxed);
   return {where.address, found->second};
 }
@@ -46,6 +48,16 @@ void Machine::copy_bulk(LaneState& lane, void* to, std::int64_t index, const voi
     fail(lane, FaultKind::in_flight, at,
          "starts a bulk copy of the next phase before anybody has waited for the last one's " + std::to_string(arrives.barrier.copies) +
              ",");
+  // It reads and writes at any time until it has landed: only who waits at its barrier comes after it.
+  Copier copier{arrives.barrier.copier, {}};
+  OthersPtr told;
+  if (options_.races) {
+    copier.clock.epoch = ++block_of(lane).copier_epochs[static_cast<std::size_t>(copier.number)];
+    told = tell(lane, &copier);
+    copier.clock.version = ++versions_;
+    copier.clock.own = *told->of(static_cast<std::uint32_t>(lane.block));
+    copier.clock.others = told;
+  }
   BulkCopy copy{0, 0, std::vector<std::byte>(static_cast<std::size_t>(bytes)), at};
   const auto first_to = index * static_cast<std::int64_t>(unit), first_from = from_index * static_cast<std::int64_t>(unit);
   for (std::int64_t done = 0; done < bytes; done += static_cast<std::int64_t>(piece)) {
@@ -68,8 +80,8 @@ void Machine::copy_bulk(LaneState& lane, void* to, std::int64_t index, const voi
              "copies to " + element(*goal.region, goal.address) + " while another asynchronous copy still writes there");
       of_goal[i] = State::in_flight;
     }
-    check_race(lane, source, piece, Touch::read, at);
-    check_race(lane, goal, piece, Touch::write, at);
+    check_race(lane, source, piece, Touch::read, at, &copier);
+    check_race(lane, goal, piece, Touch::write, at, &copier);
     std::memcpy(copy.seen.data() + done, memory_.bytes(source.address), piece);
   }
   ++counters_.bulk_copies;
@@ -81,7 +93,7 @@ void Machine::copy_bulk(LaneState& lane, void* to, std::int64_t index, const voi
   }
   sanitizer_.copy(lane.index, memory_.bytes(copy.from), memory_.bytes(copy.to), copy.seen.size(), copy.landed);
   arrives.barrier.started.push_back(std::move(copy));
-  if (options_.races) arrives.barrier.told = later(arrives.barrier.told, tell(lane));
+  if (options_.races) arrives.barrier.told = later(arrives.barrier.told, told);
   if (static_cast<int>(arrives.barrier.started.size()) == arrives.barrier.copies) {
     for (LaneState* other : arrives.barrier.waiting) wake(*other);
     arrives.barrier.waiting.clear();

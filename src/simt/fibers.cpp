@@ -73,9 +73,7 @@ void Fiber::start(std::byte* bottom, std::size_t bytes, void (*run)(void*), void
   context_ = boost::context::detail::make_fcontext(bottom + bytes, bytes, &Fiber::entry);
 }
 
-void Fiber::prepare(Fiber& other, bool comes_back) {
-  before_switch(comes_back ? &fake_stack_ : nullptr, other.bottom_, other.bytes_);
-}
+void Fiber::prepare(Fiber& other, bool comes_back) { before_switch(comes_back ? &fake_stack_ : nullptr, other.bottom_, other.bytes_); }
 
 // The one that was switched to notes where the other stands.
 Fiber& Fiber::arrived(boost::context::detail::transfer_t transfer) {

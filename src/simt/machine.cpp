@@ -47,7 +47,7 @@ Machine::Machine(Memory::Impl& memory, const Kernel& kernel, int blocks, const v
   ready_.resize((lane_count_ + 63) / 64);
 
   boost::intrusive_ptr<Known> nothing(new Known);
-  nothing->epoch.resize(static_cast<std::size_t>(kernel.threads));
+  nothing->epoch.resize(static_cast<std::size_t>(kernel.threads + kernels::warp_lanes));
   nothing->seal();
   nothing_ = nothing;
 
@@ -101,6 +101,7 @@ void Machine::start(BlockState& block, int number) {
   block.warps.assign(static_cast<std::size_t>(warps_), {});
   block.named = {};
   block.bulk.clear();
+  block.copier_epochs = {};
   block.records.clear();
   block.stamp = ++memory_.stamps;
   if (kernel_.shared_bytes > 0) std::fill_n(memory_.state(block.shared), kernel_.shared_bytes, State::unwritten);

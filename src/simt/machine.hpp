@@ -59,6 +59,7 @@ struct BulkCopy {
 // Where bulk copies arrive.
 struct BulkBarrier {
   int copies = 0;           // of a phase
+  int copier = 0;           // among those of its block; barriers after the 32nd share theirs with others
   std::uint32_t phase = 0;  // that is not over
   std::vector<BulkCopy> started{};
   std::vector<LaneState*> waiting{};
@@ -115,6 +116,7 @@ struct BlockState {
   std::array<NamedBarrier, 16> named;
   std::unordered_map<Address, BulkBarrier> bulk;
   Records records;  // of shared memory
+  std::array<std::uint32_t, kernels::warp_lanes> copier_epochs{};
   std::uint32_t stamp = 0;
   Address shared = 0;
 };
@@ -190,9 +192,14 @@ class Machine {
 
   // Memory (accesses.cpp).
   Target target(LaneState&, const void* base, std::int64_t index, std::size_t unit, std::size_t bytes, const char* verb, const Place&);
-  void check_race(LaneState&, const Target&, std::size_t bytes, Touch, const Place&);
+  struct Copier {  // what moves bytes of bulk copies
+    int number;
+    Clock clock;
+  };
+  void check_race(LaneState&, const Target&, std::size_t bytes, Touch, const Place&, const Copier* = nullptr);
   Records& records_of(const Region&);
-  OthersPtr tell(LaneState&);  // what it knows; what it does from here on is not part of it
+  // What it knows, and what a copier does in its epoch; what the lane does from here on is not part of it.
+  OthersPtr tell(LaneState&, const Copier* = nullptr);
   void learn(LaneState&, const OthersPtr&);
 
   // Bulk copies (bulk.cpp).

@@ -101,9 +101,9 @@ void Machine::check_source(LaneState& lane, int from, std::uint32_t lanes, const
 void Machine::sync_warp(LaneState& lane, std::uint32_t mask, const Place& at) {
   if (!come(lane, "sync_warp", mask, nullptr, at)) return;
   ++counters_.warp_barriers;
-  SanitizerOrder order;
-  for (std::uint32_t left = mask; left != 0; left &= left - 1) sanitizer_.release(lane_of_warp(lane, __builtin_ctz(left)).sanitizer_fiber, order);
-  for (std::uint32_t left = mask; left != 0; left &= left - 1) sanitizer_.acquire(lane_of_warp(lane, __builtin_ctz(left)).sanitizer_fiber, order);
+  sanitizer_.meet([&](auto each) {
+    for (std::uint32_t left = mask; left != 0; left &= left - 1) each(lane_of_warp(lane, __builtin_ctz(left)).sanitizer_fiber);
+  });
   if (options_.races) {
     Gathering gathering;
     for (std::uint32_t left = mask; left != 0; left &= left - 1) {
@@ -142,9 +142,9 @@ void Machine::barrier(LaneState& lane, const Place& at) {
   ++counters_.barriers;
   if (options_.count)
     for (int warp = 0; warp < warps_; ++warp) flush_requests(block, warp);
-  SanitizerOrder order;
-  for (int thread = 0; thread < kernel_.threads; ++thread) sanitizer_.release(block.lanes[thread].sanitizer_fiber, order);
-  for (int thread = 0; thread < kernel_.threads; ++thread) sanitizer_.acquire(block.lanes[thread].sanitizer_fiber, order);
+  sanitizer_.meet([&](auto each) {
+    for (int thread = 0; thread < kernel_.threads; ++thread) each(block.lanes[thread].sanitizer_fiber);
+  });
   if (options_.races) {
     Gathering gathering;
     for (int thread = 0; thread < kernel_.threads; ++thread) gathering.add(block.lanes[thread].clock, thread);

@@ -68,6 +68,14 @@ class RaceSanitizer {
   void acquire(void* lane, const SanitizerOrder& order) const {
     if (judges_) as(lane, [&] { order.acquire(); });
   }
+  // Each of them knows what all of them did. `lanes` calls what it is given with each.
+  template <class Lanes>
+  void meet(Lanes lanes) const {
+    if (!judges_) return;
+    SanitizerOrder order;
+    lanes([&](void* lane) { release(lane, order); });
+    lanes([&](void* lane) { acquire(lane, order); });
+  }
   void write(void* lane, void* to, std::size_t bytes) const;
   // Does it at the place itself, or to leave its value, adds nothing to it.
   void update(void* lane, Update, void* at, std::size_t bytes, std::uint64_t value, kernels::Order) const;

@@ -15,15 +15,20 @@ using kernels::pending;
 
 namespace {
 
+// Of one actor: up to `wait`. Of an actor's block, of his warp, of lanes 0 and 1 of it: after that.
+// clang-format off
 enum class What : std::uint8_t {
-  load_shared, store_shared, load_global, store_global, load_byte, store_byte, load_wide, store_wide, // of one actor
+  load_shared, store_shared, load_global, store_global, load_byte, store_byte, load_wide, store_wide, load_flag, store_flag,
   copy, wait_copies, add_relaxed, add_release, add_acquire, add_both, exchange_release, acquire, store_release, wait,
-  sync_block, sync_warp, sync_pair, named, handover, shuffle,  // of an actor's block, warp, or two lanes
+  sync_block, sync_warp, sync_pair, named, handover, shuffle,
   count
 };
-constexpr const char* names[] = {"load_shared", "store_shared", "load_global", "store_global", "load_byte", "store_byte", "load_wide", "store_wide",
-  "copy", "wait_copies", "add_relaxed", "add_release", "add_acquire", "add_both", "exchange_release", "acquire", "store_release", "wait",
-  "sync_block", "sync_warp", "sync_pair", "named", "handover", "shuffle"};
+// clang-format on
+constexpr const char* names[] = {
+    "load_shared",      "store_shared", "load_global",   "store_global", "load_byte",   "store_byte",  "load_wide",   "store_wide",
+    "load_flag",        "store_flag",   "copy",          "wait_copies",  "add_relaxed", "add_release", "add_acquire", "add_both",
+    "exchange_release", "acquire",      "store_release", "wait",         "sync_block",  "sync_warp",   "sync_pair",   "named",
+    "handover",         "shuffle"};
 
 struct Step {
   What what;
@@ -60,33 +65,46 @@ struct Drawn {
     ctx.wait_copies(pending<0>);
   }
 
+  // A load whose value nobody needs would not be compiled.
+  template <class T>
+  static void keep(T value) {
+    const volatile T kept = value;
+    static_cast<void>(kept);
+  }
+
   template <class C>
   static void act(C& ctx, const Params& p, Shared& shared, const Step& step) {
     const int word = step.word;
     switch (step.what) {
       case What::load_shared:
-        ctx.load(shared.tile, 2 * word);
+        keep(ctx.load(shared.tile, 2 * word));
         break;
       case What::store_shared:
         ctx.store(shared.tile, 2 * word, 1.0f);
         break;
       case What::load_global:
-        ctx.load(p.out, 2 * word);
+        keep(ctx.load(p.out, 2 * word));
         break;
       case What::store_global:
         ctx.store(p.out, 2 * word, 1.0f);
         break;
       case What::load_byte:
-        ctx.load(reinterpret_cast<const std::int8_t*>(p.out), 8 * word + step.value % 4);
+        keep(ctx.load(reinterpret_cast<const std::int8_t*>(p.out), 8 * word + step.value % 4));
         break;
       case What::store_byte:
         ctx.store(reinterpret_cast<std::int8_t*>(p.out), 8 * word + step.value % 4, std::int8_t{1});
         break;
       case What::load_wide:
-        ctx.load(reinterpret_cast<const std::uint64_t*>(p.out), word);
+        keep(ctx.load(reinterpret_cast<const std::uint64_t*>(p.out), word));
         break;
       case What::store_wide:
         ctx.store(reinterpret_cast<std::uint64_t*>(p.out), word, std::uint64_t{1});
+        break;
+      case What::load_flag:
+        keep(ctx.load(p.flags, word));
+        break;
+      case What::store_flag:
+        ctx.store(p.flags, word, 1u);
         break;
       case What::copy:
         ctx.copy_async(shared.tile, 2 * word, p.in, word);
@@ -155,7 +173,8 @@ struct Drawn {
   }
 };
 
-// Actors draw a word each of two, so that a race is neither sure nor rare. Flags 0 and 1 are added to and waited for; 2 and 3 are stored to, too.
+// Actors draw a word each of two, so that a race is neither sure nor rare. Flags 0 and 1 are added to and waited for; 2 and 3 are stored to, and plainly
+// touched by some actors, who are not those who update them: the sanitizer forgets a thread's atomic store over its plain load.
 Drawn::Params drawn(std::mt19937& random) {
   Drawn::Params p{};
   const auto below = [&](int end) { return static_cast<std::uint8_t>(random() % static_cast<unsigned>(end)); };
@@ -166,6 +185,8 @@ Drawn::Params drawn(std::mt19937& random) {
     switch (step.what) {
       case What::exchange_release:
       case What::store_release:
+      case What::load_flag:
+      case What::store_flag:
         step.word = static_cast<std::uint8_t>(step.word + 2);
         break;
       case What::acquire:
@@ -184,6 +205,9 @@ Drawn::Params drawn(std::mt19937& random) {
       default:
         break;
     }
+    const bool plainly = step.what == What::load_flag || step.what == What::store_flag;
+    if (What::load_flag <= step.what && step.what <= What::wait && step.word >= 2)
+      step.actor = static_cast<std::uint8_t>((step.actor & 6u) + plainly);
     p.steps[static_cast<std::size_t>(i)] = step;
   }
   return p;
@@ -205,14 +229,15 @@ std::string text(const Drawn::Params& p) {
   std::ostringstream out;
   for (int i = 0; i < p.size; ++i) {
     const Step& step = p.steps[static_cast<std::size_t>(i)];
-    out << "\n  " << names[static_cast<int>(step.what)] << " actor " << int{step.actor} << " word " << int{step.word} << " value " << int{step.value};
+    out << "\n  " << names[static_cast<int>(step.what)] << " actor " << int{step.actor} << " word " << int{step.word} << " value "
+        << int{step.value};
   }
   return out.str();
 }
 
 // The sanitizer keeps four accesses of eight bytes, and forgets one of them at random when a fifth comes: it is asked more than once.
-bool second_judge_finds(const Drawn::Params& p, const simt::Options& options, int times) {
-  for (int i = 0; i < times; ++i) {
+bool second_judge_finds(const Drawn::Params& p, const simt::Options& options) {
+  for (int i = 0; i < 20; ++i) {
     There there;
     if (diecast_test::races_by_second_judge<Drawn>(there.memory, 2, there.with(p), options) > 0) return true;
   }
@@ -225,22 +250,26 @@ TEST_CASE("races: both judges say the same of kernels drawn at random") {
   if (!diecast_test::has_second_judge()) return;
   std::mt19937 random(7);
   int with_race = 0, without = 0;
-  for (int number = 0; number < 300; ++number) {
+  for (int number = 0; number < 600; ++number) {
     const Drawn::Params p = drawn(random);
     for (const simt::Schedule schedule : {simt::Schedule::forward, simt::Schedule::random}) {
       const simt::Options options{.schedule = schedule, .seed = static_cast<std::uint64_t>(number)};
       There there;
       std::string found;
-      try {
-        simt::launch<Drawn>(there.memory, 2, there.with(p), options);
-      } catch (const simt::Fault& fault) {
-        if (fault.kind() != simt::FaultKind::race) continue;  // a copy that is under way: neither judge comes to speak of it
-        found = fault.what();
+      int reports = 0;
+      {
+        const diecast_test::ExpectedReports expected;
+        try {
+          simt::launch<Drawn>(there.memory, 2, there.with(p), options);
+        } catch (const simt::Fault& fault) {
+          if (fault.kind() != simt::FaultKind::race) continue;  // a copy that is under way: neither judge comes to speak of it
+          found = fault.what();
+        }
+        reports = expected.count();  // mostly none: the executor speaks before it lets an access happen that the sanitizer would see
       }
-      const bool second = second_judge_finds(p, options, found.empty() ? 1 : 20);
       ++(found.empty() ? without : with_race);
       INFO("kernel " << number << ", schedule " << static_cast<int>(schedule) << text(p) << "\nthe executor: " << found);
-      CHECK(second == !found.empty());
+      CHECK(!found.empty() == (reports > 0 || (!found.empty() && second_judge_finds(p, options))));
     }
   }
   CHECK(with_race > 100);
