@@ -2,7 +2,6 @@
 
 extern "C" {
 __attribute__((weak)) void* __tsan_get_current_fiber();
-__attribute__((weak)) void* __tsan_create_fiber(unsigned flags);
 __attribute__((weak)) void __tsan_destroy_fiber(void* fiber);
 __attribute__((weak)) void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 __attribute__((weak)) void __tsan_ignore_thread_begin();
@@ -53,8 +52,6 @@ void SanitizerFibers::forget() {
     if (fiber != nullptr) __tsan_destroy_fiber(fiber);
   fibers_.clear();
 }
-
-bool RaceSanitizer::present() { return &__tsan_create_fiber != nullptr; }
 
 RaceSanitizer::RaceSanitizer(SanitizerFibers& fibers, std::size_t lanes) : fibers_(fibers) {
   if (!present()) return;

@@ -1,7 +1,7 @@
-// The thread sanitizer as a second judge of races, in programs that have it (preset tsan); in others nothing happens here. It has its own clocks and its
-// own memory of accesses, and knows nothing of clocks.hpp and races.hpp. Each lane is a fiber for it, while the kernel's own code runs; whatever the
-// executor does is done as the thread that launched, which it is told to overlook. So two lanes are ordered by what is said here and by nothing else.
-// This library is compiled without the sanitizer; kernels are compiled with it, so their loads and stores are seen as they are.
+// The thread sanitizer as a second judge of races, in programs that have it (preset tsan); in others nothing happens here. It has its own
+// clocks and its own memory of accesses, and knows nothing of clocks.hpp and races.hpp. Each lane is a fiber for it, while the kernel's own
+// code runs; whatever the executor does is done as the thread that launched, which it is told to overlook. So two lanes are ordered by what
+// is said here and by nothing else. This library is compiled without the sanitizer, kernels with it: it sees their loads and stores itself.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,8 @@
 
 #include <diecast/kernels/context.hpp>
 #include <diecast/simt/lane.hpp>
+
+extern "C" __attribute__((weak)) void* __tsan_create_fiber(unsigned flags);
 
 namespace diecast::simt {
 
@@ -43,7 +45,7 @@ class RaceSanitizer {
  public:
   static constexpr std::size_t most_lanes = 512;  // and as many fibers more where each of them copies asynchronously
 
-  static bool present();
+  static bool present() { return &__tsan_create_fiber != nullptr; }
   // A launch of so many lanes in all. Where there are too many to tell apart, every switch orders: the sanitizer has nothing to say then.
   RaceSanitizer(SanitizerFibers& fibers, std::size_t lanes);
   ~RaceSanitizer();  // whoever launched knows what all lanes did
@@ -55,10 +57,10 @@ class RaceSanitizer {
   void* lane(std::size_t index) { return executor_ != nullptr ? fibers_.at(2 * index) : nullptr; }
   void enter_kernel(void* lane) const;  // for the first time: it knows what was done before the launch
   void to_kernel(void* lane) const {
-    if (executor_ != nullptr) switch_to(lane);
+    if (present()) switch_to(lane);
   }
   void to_executor() const {
-    if (executor_ != nullptr) switch_to(executor_);
+    if (present()) switch_to(executor_);
   }
 
   // What follows does nothing unless it judges.

@@ -1,5 +1,5 @@
-// Many small kernels, drawn at random: a few threads of two blocks load, store, copy, meet and tell each other by flags, with or without a race. The
-// executor's detector and the thread sanitizer must say the same of each of them, under the same schedule.
+// Many small kernels, drawn at random: a few threads of two blocks load, store, copy, meet and tell each other by flags, with or without a
+// race. The executor's detector and the thread sanitizer must say the same of each of them, under the same schedule.
 #include <algorithm>
 #include <array>
 #include <random>
@@ -173,8 +173,9 @@ struct Drawn {
   }
 };
 
-// Actors draw a word each of two, so that a race is neither sure nor rare. Flags 0 and 1 are added to and waited for; 2 and 3 are stored to, and plainly
-// touched by some actors, who are not those who update them: the sanitizer forgets a thread's atomic store over its plain load.
+// Actors draw a word each of two, so that a race is neither sure nor rare. Flags 0 and 1 are added to and waited for; 2 and 3 are stored to,
+// and touched plainly by actors who do not update them: the sanitizer forgets a thread's atomic store over its plain load. A relaxed store
+// after a release is not drawn: the sanitizer takes its value for released, as the language no longer does since C++20, nor PTX.
 Drawn::Params drawn(std::mt19937& random) {
   Drawn::Params p{};
   const auto below = [&](int end) { return static_cast<std::uint8_t>(random() % static_cast<unsigned>(end)); };

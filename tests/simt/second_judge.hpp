@@ -1,5 +1,5 @@
-// The thread sanitizer as a second judge of kernels (src/simt/race_sanitizer.hpp). In a program that has it, what no test expects it to report ends the
-// program; what a test expects is counted. Without it there is one judge only, and these tests say nothing.
+// The thread sanitizer as a second judge of kernels (src/simt/race_sanitizer.hpp). In a program that has it, what no test expects it to
+// report ends the program; what a test expects is counted. Without it there is one judge only, and these tests say nothing.
 #pragma once
 
 #include <catch2/catch.hpp>
