@@ -4,7 +4,7 @@
 
 cast_packages=(g++:g++ cmake:cmake ninja-build:ninja libboost1.81-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libssl-dev libsentencepiece-dev)
 emulated_packages=(libboost-context1.81-dev)  # for engines with the backend emulated
-check_packages=(catch2 libboost-context1.81-dev clang:clang++ clang-16:clang++-16 libclang-rt-14-dev chromium:chromium python3:python3)
+check_packages=(catch2 libboost-context1.81-dev clang:clang++ clang-16:clang++-16 libclang-rt-14-dev chromium:chromium python3:python3 g++-aarch64-linux-gnu:aarch64-linux-gnu-g++ qemu-user:qemu-aarch64)
 
 # missing_packages ENTRY...: sets `missing` to the names of those that are not here.
 missing_packages() {

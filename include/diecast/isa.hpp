@@ -22,7 +22,8 @@
 
 namespace diecast::inline DIECAST_ISA {
 
-/// The set whose kernels this unit uses: "avx512" (AVX-512 F, BW, DQ, VL and VNNI), "avx2" (AVX2, FMA and F16C) or "portable".
+/// The set whose kernels this unit uses: "avx512" (AVX-512 F, BW, DQ, VL and VNNI), "avx2" (AVX2, FMA and F16C), "dotprod" (NEON
+/// with Armv8.2's dot products), "neon" or "portable".
 /// The compiler decides by its options (-march=native, -march=x86-64-v3), never the machine that the program runs on.
 inline constexpr std::string_view isa = [] {
   constexpr std::string_view name = DIECAST_QUOTED(DIECAST_ISA);

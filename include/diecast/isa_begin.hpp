@@ -14,6 +14,12 @@
 #define DIECAST_ISA avx2_with_avx512f
 #elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #define DIECAST_ISA avx2
+#elif defined(__ARM_FEATURE_DOTPROD) && defined(__ARM_FEATURE_SVE)
+#define DIECAST_ISA dotprod_with_sve
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define DIECAST_ISA dotprod
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#define DIECAST_ISA neon
 #elif defined(__AVX__)
 #define DIECAST_ISA portable_with_avx
 #elif defined(__SSE4_1__)

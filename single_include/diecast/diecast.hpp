@@ -53,6 +53,12 @@ class Error : public std::runtime_error {
 #define DIECAST_ISA avx2_with_avx512f
 #elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #define DIECAST_ISA avx2
+#elif defined(__ARM_FEATURE_DOTPROD) && defined(__ARM_FEATURE_SVE)
+#define DIECAST_ISA dotprod_with_sve
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define DIECAST_ISA dotprod
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#define DIECAST_ISA neon
 #elif defined(__AVX__)
 #define DIECAST_ISA portable_with_avx
 #elif defined(__SSE4_1__)
@@ -65,7 +71,8 @@ class Error : public std::runtime_error {
 
 namespace diecast::inline DIECAST_ISA {
 
-/// The set whose kernels this unit uses: "avx512" (AVX-512 F, BW, DQ, VL and VNNI), "avx2" (AVX2, FMA and F16C) or "portable".
+/// The set whose kernels this unit uses: "avx512" (AVX-512 F, BW, DQ, VL and VNNI), "avx2" (AVX2, FMA and F16C), "dotprod" (NEON
+/// with Armv8.2's dot products), "neon" or "portable".
 /// The compiler decides by its options (-march=native, -march=x86-64-v3), never the machine that the program runs on.
 inline constexpr std::string_view isa = [] {
   constexpr std::string_view name = DIECAST_QUOTED(DIECAST_ISA);
@@ -2077,9 +2084,9 @@ class Parser : private ExpressionParser<Nodes> {
       const Index value = tuple_or_one(true);
       return add(NodeKind::set, tag, target, value);
     }
-    const Index filters = filter_chain(0);
+    const Index chain = filter_chain(0);
     const Index content = closed_body(Ends::set);
-    return add(NodeKind::set_block, tag, target, filters, content);
+    return add(NodeKind::set_block, tag, target, chain, content);
   }
 
   // Inside of a macro, loops outside of it do not count, and what its body mentions is noted.
@@ -2145,8 +2152,8 @@ class Parser : private ExpressionParser<Nodes> {
   }
 
   constexpr Index filter_statement(const Token& tag) {
-    const Index filters = one_filter(0);
-    const Index all = filter_chain(filters);
+    const Index first = one_filter(0);
+    const Index all = filter_chain(first);
     const Index content = closed_body(Ends::filter);
     return add(NodeKind::filter_block, tag, 0, all, content);
   }

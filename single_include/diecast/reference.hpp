@@ -118,6 +118,12 @@ class Workers {
 #define DIECAST_ISA avx2_with_avx512f
 #elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #define DIECAST_ISA avx2
+#elif defined(__ARM_FEATURE_DOTPROD) && defined(__ARM_FEATURE_SVE)
+#define DIECAST_ISA dotprod_with_sve
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define DIECAST_ISA dotprod
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#define DIECAST_ISA neon
 #elif defined(__AVX__)
 #define DIECAST_ISA portable_with_avx
 #elif defined(__SSE4_1__)
@@ -215,6 +221,12 @@ Matrix<Real> multiply(const Matrix<Real>& x, const Linear<Real>& linear, Workers
 #define DIECAST_ISA avx2_with_avx512f
 #elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #define DIECAST_ISA avx2
+#elif defined(__ARM_FEATURE_DOTPROD) && defined(__ARM_FEATURE_SVE)
+#define DIECAST_ISA dotprod_with_sve
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define DIECAST_ISA dotprod
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#define DIECAST_ISA neon
 #elif defined(__AVX__)
 #define DIECAST_ISA portable_with_avx
 #elif defined(__SSE4_1__)
@@ -284,6 +296,12 @@ Vector<Real> attend(const Vector<Real>& query, int positions, const AttentionNum
 #define DIECAST_ISA avx2_with_avx512f
 #elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #define DIECAST_ISA avx2
+#elif defined(__ARM_FEATURE_DOTPROD) && defined(__ARM_FEATURE_SVE)
+#define DIECAST_ISA dotprod_with_sve
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define DIECAST_ISA dotprod
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#define DIECAST_ISA neon
 #elif defined(__AVX__)
 #define DIECAST_ISA portable_with_avx
 #elif defined(__SSE4_1__)
@@ -345,6 +363,12 @@ Matrix<Real> mlp(const Mlp& spec, const MlpWeights<Real>& weights, const Matrix<
 #define DIECAST_ISA avx2_with_avx512f
 #elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #define DIECAST_ISA avx2
+#elif defined(__ARM_FEATURE_DOTPROD) && defined(__ARM_FEATURE_SVE)
+#define DIECAST_ISA dotprod_with_sve
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define DIECAST_ISA dotprod
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#define DIECAST_ISA neon
 #elif defined(__AVX__)
 #define DIECAST_ISA portable_with_avx
 #elif defined(__SSE4_1__)
@@ -414,6 +438,12 @@ Matrix<Real> normalise(const Norm& norm, const NormFactors<Real>& factors, const
 #define DIECAST_ISA avx2_with_avx512f
 #elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #define DIECAST_ISA avx2
+#elif defined(__ARM_FEATURE_DOTPROD) && defined(__ARM_FEATURE_SVE)
+#define DIECAST_ISA dotprod_with_sve
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define DIECAST_ISA dotprod
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#define DIECAST_ISA neon
 #elif defined(__AVX__)
 #define DIECAST_ISA portable_with_avx
 #elif defined(__SSE4_1__)
@@ -457,6 +487,12 @@ void rotate(Real* head, const std::vector<double>& frequencies, double position,
 #define DIECAST_ISA avx2_with_avx512f
 #elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #define DIECAST_ISA avx2
+#elif defined(__ARM_FEATURE_DOTPROD) && defined(__ARM_FEATURE_SVE)
+#define DIECAST_ISA dotprod_with_sve
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define DIECAST_ISA dotprod
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#define DIECAST_ISA neon
 #elif defined(__AVX__)
 #define DIECAST_ISA portable_with_avx
 #elif defined(__SSE4_1__)
@@ -735,6 +771,12 @@ class Reference final : public Backend {
 #define DIECAST_ISA avx2_with_avx512f
 #elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #define DIECAST_ISA avx2
+#elif defined(__ARM_FEATURE_DOTPROD) && defined(__ARM_FEATURE_SVE)
+#define DIECAST_ISA dotprod_with_sve
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define DIECAST_ISA dotprod
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#define DIECAST_ISA neon
 #elif defined(__AVX__)
 #define DIECAST_ISA portable_with_avx
 #elif defined(__SSE4_1__)

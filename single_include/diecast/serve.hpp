@@ -442,9 +442,15 @@ struct Finished {
   Answer answer;
   Trace trace;
 };
+// The sentence, and no exception: the text of a std::runtime_error is shared by its copies, under a count of the library's that a thread sanitizer does
+// not see.
 struct Failed {
+  Failed(std::uint32_t which, const Error& error) : choice(which), sentence(error.what()), blame(error.blame()) {}
+  Error error() const { return Error(sentence, blame); }
+
   std::uint32_t choice;
-  Error error;
+  std::string sentence;
+  Blame blame;
 };
 using Event = std::variant<First, Token, Finished, Failed>;
 
@@ -635,7 +641,7 @@ class Completion {
         answer.choice += first;
         mail->put(Finished{std::move(answer), trace});
       };
-      one.events.failed = [mail = mail_, first](const Error& error, std::uint32_t choice) { mail->put(Failed{first + choice, error}); };
+      one.events.failed = [mail = mail_, first](const Error& error, std::uint32_t choice) { mail->put(Failed(first + choice, error)); };
       tickets_.push_back(scheduler_.submit(std::move(one)));
     }
   }
@@ -660,7 +666,7 @@ class Completion {
     for (Event& event : mail_->take()) {
       if (const auto* first = std::get_if<First>(&event)) know(first->timing);
       if (const auto* finished = std::get_if<Finished>(&event)) know(finished->answer.timing);
-      if (const auto* failed = std::get_if<Failed>(&event); failed && !begun_) failed_ = failed->error;
+      if (const auto* failed = std::get_if<Failed>(&event); failed && !begun_) failed_ = failed->error();
       events_.push_back(std::move(event));
     }
   }
@@ -736,7 +742,7 @@ class Completion {
   }
   std::string broke(const Failed& failed) {
     ++ended_;
-    return finish(error_json(http_error(failed.error)));
+    return finish(error_json(http_error(failed.error())));
   }
   // The last event of a choice; behind the last of all stand usage and timing.
   std::string finish(Json last) {
@@ -1665,7 +1671,7 @@ class Explanation {
     request.inner_spans = true;
     if (auto* text = std::get_if<PromptText>(&request.request.prompt)) prompt_ = *text;
     request.events.finished = [m = mail_](Answer&& answer, const Trace& spans) { m->put(Finished{std::move(answer), spans}); };
-    request.events.failed = [m = mail_](const Error& error, std::uint32_t choice) { m->put(Failed{choice, error}); };
+    request.events.failed = [m = mail_](const Error& error, std::uint32_t choice) { m->put(Failed(choice, error)); };
     ticket_ = service.scheduler().submit(std::move(request));
   }
   Explanation(const Explanation&) = delete;
@@ -1677,7 +1683,7 @@ class Explanation {
   bool over() const { return finished_.has_value(); }
   void take() {
     for (Event& event : mail_->take()) {
-      if (const auto* failed = std::get_if<Failed>(&event)) throw failed->error;
+      if (const auto* failed = std::get_if<Failed>(&event)) throw failed->error();
       if (auto* finished = std::get_if<Finished>(&event)) finished_.emplace(std::move(*finished));
     }
   }

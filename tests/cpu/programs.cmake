@@ -21,7 +21,7 @@ file(GLOB units CONFIGURE_DEPENDS ${cpu}/*.cpp)
 diecast_cpu_test(cpu "${DIECAST_MACHINE}" ${units})
 catch_discover_tests(test_cpu TEST_PREFIX "cpu: " PROPERTIES TIMEOUT 900)
 
-set(units ${cpu}/lanes.cpp ${cpu}/math.cpp ${cpu}/quantise.cpp ${cpu}/norm.cpp ${cpu}/product_q8.cpp ${cpu}/attention.cpp ${cpu}/backend_threads.cpp)
+set(units ${cpu}/lanes.cpp ${cpu}/math.cpp ${cpu}/quantise.cpp ${cpu}/norm.cpp ${cpu}/product_q8.cpp ${cpu}/attention.cpp ${cpu}/backend_threads.cpp ${cpu}/same_bits.cpp)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND NOT CMAKE_CROSSCOMPILING)
   diecast_runs_here(-march=x86-64-v3 "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\")" DIECAST_AVX2_RUNS)
   if(DIECAST_AVX2_RUNS)

@@ -7,8 +7,9 @@ With --together, the headers are compiled in one unit only: what one of them fai
 g++ and clang++ share, so one compiler tries each alone and the other one adds its own opinion of the code in a fraction of the time.
 With --nvcc it compiles the given .cu files and the headers that are for nvcc only (B4, B5).
 
-Only syntax is checked: linking has its own test. A header that reaches Hana, Eigen, nlohmann-json or one of our own that many need gets
-exactly that precompiled, which hides nothing (it includes it anyway, and that one is tried alone, too).
+Only syntax is checked: linking has its own test. Alone means: nothing stands before a header that it does not include itself. So one unit tries a
+chain of headers, each of which includes the one before it, and what they all reach of Hana, Eigen, nlohmann-json or of our own that many need is
+precompiled: neither hides anything, since it would be included anyway. A header of nothing but includes has nothing to try.
 Exit status 77: skipped, because the compiler is not there.
 """
 import argparse
@@ -46,6 +47,9 @@ class Headers:
     def host(self):
         return [name for name in sorted(self.text) if not self.for_nvcc(name) and name not in PAIRED]
 
+    def only_includes(self, name):
+        return not re.sub(r"//.*|^\s*#\s*(include|pragma).*", "", self.text[name], flags=re.MULTILINE).strip()
+
     def includes(self, name):
         """Every header that `name` reaches: ours, and the direct includes of others."""
         if name not in self.reached:
@@ -62,6 +66,27 @@ class Headers:
         """What is worth precompiling of `name` and all that it includes, without what the rest of it includes anyway."""
         found = {i for i in self.includes(name) | {name} if any(i.startswith(h) for h in HEAVY)}
         return tuple(sorted(i for i in found if not any(i in self.includes(other) for other in found - {i})))
+
+    def chains(self, names):
+        """These headers in as few chains as there can be: each includes all those before it. (A greatest matching of each with one that it includes.)"""
+        names, follower = set(names), {}
+
+        def find(name, tried):
+            for other in sorted(self.includes(name) & names - {name} - tried):
+                tried.add(other)
+                if other not in follower or find(follower[other], tried):
+                    follower[other] = name
+                    return True
+            return False
+
+        for name in sorted(names):
+            find(name, set())
+        chains = []
+        for name in sorted(names - set(follower.values())):
+            chains.append([name])
+            while chains[-1][-1] in follower:
+                chains[-1].append(follower[chains[-1][-1]])
+        return chains
 
 
 class Compiler:
@@ -95,14 +120,18 @@ class Compiler:
 
 
 def check_alone(headers, compiler):
-    host = headers.host()
-    sets = [headers.heavy(name) for name in host]
+    by_heavy = {}
+    for name in headers.host():
+        if not headers.only_includes(name):
+            by_heavy.setdefault(headers.heavy(name), []).append(name)
     failures = []
-    for name, heavy in zip(host, sets):
-        options = compiler.precompile(heavy) if sets.count(heavy) > 1 else []
-        errors = compiler.syntax(f"#include <{name}>\n", options)
-        if errors:
-            failures.append(f"<{name}> does not compile alone:\n{errors}")
+    for heavy, names in by_heavy.items():
+        chains = headers.chains(names)
+        options = compiler.precompile(heavy) if len(chains) > 1 else []
+        for chain in chains:
+            errors = compiler.syntax("".join(f"#include <{name}>\n" for name in chain), options)
+            if errors:
+                failures.append(f"one of {', '.join(chain)} does not compile alone:\n{errors}")
     return failures
 
 

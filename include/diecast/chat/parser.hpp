@@ -230,9 +230,9 @@ class Parser : private ExpressionParser<Nodes> {
       const Index value = tuple_or_one(true);
       return add(NodeKind::set, tag, target, value);
     }
-    const Index filters = filter_chain(0);
+    const Index chain = filter_chain(0);
     const Index content = closed_body(Ends::set);
-    return add(NodeKind::set_block, tag, target, filters, content);
+    return add(NodeKind::set_block, tag, target, chain, content);
   }
 
   // Inside of a macro, loops outside of it do not count, and what its body mentions is noted.
@@ -298,8 +298,8 @@ class Parser : private ExpressionParser<Nodes> {
   }
 
   constexpr Index filter_statement(const Token& tag) {
-    const Index filters = one_filter(0);
-    const Index all = filter_chain(filters);
+    const Index first = one_filter(0);
+    const Index all = filter_chain(first);
     const Index content = closed_body(Ends::filter);
     return add(NodeKind::filter_block, tag, 0, all, content);
   }

@@ -1,5 +1,5 @@
-// Sixteen numbers at a time: the one vocabulary that all CPU kernels are written in. Three instruction sets speak it, each in its own
-// file: AVX-512 with VNNI, AVX2 with FMA, and plain C++. A kernel is written once; sums are taken in the same order on all of them.
+// Sixteen numbers at a time: the one vocabulary that all CPU kernels are written in. Four instruction sets speak it, each in its own
+// file: AVX-512 with VNNI, AVX2 with FMA, NEON, and plain C++. A kernel is written once; sums are taken in the same order on all of them.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 
 #include <diecast/cpu/lanes_avx2.hpp>
 #include <diecast/cpu/lanes_avx512.hpp>
+#include <diecast/cpu/lanes_neon.hpp>
 #include <diecast/cpu/lanes_portable.hpp>
 
 #include <diecast/isa_begin.hpp>

@@ -11,7 +11,7 @@
 
 #include <diecast/isa_begin.hpp>
 
-#if !(defined(__AVX2__) && defined(__FMA__) && defined(__F16C__))
+#if !(defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)) && !(defined(__aarch64__) && defined(__ARM_NEON))
 
 namespace diecast::cpu::inline DIECAST_ISA {
 

@@ -8,6 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 #include <diecast/backend/backend.hpp>
 #include <diecast/cpu/machine.hpp>
 #include <diecast/cpu/options.hpp>
@@ -17,7 +22,7 @@
 namespace diecast::cpu {
 
 struct Path {
-  std::string_view isa{};  // "avx512", "avx2" or "portable"
+  std::string_view isa{};  // as diecast::isa
   std::shared_ptr<const Backend> (*run)(std::shared_ptr<const PackedModel>, const Options&) = nullptr;
   // One product as the backend computes it, to be verified: W x + b for one token, with narrow or wide activations.
   std::vector<float> (*multiply)(const LinearPart&, std::span<const float> x, bool wide) = nullptr;
@@ -30,6 +35,13 @@ inline bool runs_here(std::string_view isa) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512vnni");
   if (isa == "avx2") return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#elif defined(__aarch64__)
+  if (isa == "neon") return true;
+#if defined(__linux__)
+  if (isa == "dotprod") return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#else
+  if (isa == "dotprod") return true;  // all of Apple's have them
+#endif
 #endif
   return isa == "portable";
 }

@@ -47,7 +47,7 @@ class Completion {
         answer.choice += first;
         mail->put(Finished{std::move(answer), trace});
       };
-      one.events.failed = [mail = mail_, first](const Error& error, std::uint32_t choice) { mail->put(Failed{first + choice, error}); };
+      one.events.failed = [mail = mail_, first](const Error& error, std::uint32_t choice) { mail->put(Failed(first + choice, error)); };
       tickets_.push_back(scheduler_.submit(std::move(one)));
     }
   }
@@ -72,7 +72,7 @@ class Completion {
     for (Event& event : mail_->take()) {
       if (const auto* first = std::get_if<First>(&event)) know(first->timing);
       if (const auto* finished = std::get_if<Finished>(&event)) know(finished->answer.timing);
-      if (const auto* failed = std::get_if<Failed>(&event); failed && !begun_) failed_ = failed->error;
+      if (const auto* failed = std::get_if<Failed>(&event); failed && !begun_) failed_ = failed->error();
       events_.push_back(std::move(event));
     }
   }
@@ -148,7 +148,7 @@ class Completion {
   }
   std::string broke(const Failed& failed) {
     ++ended_;
-    return finish(error_json(http_error(failed.error)));
+    return finish(error_json(http_error(failed.error())));
   }
   // The last event of a choice; behind the last of all stand usage and timing.
   std::string finish(Json last) {

@@ -116,7 +116,7 @@ class Explanation {
     request.inner_spans = true;
     if (auto* text = std::get_if<PromptText>(&request.request.prompt)) prompt_ = *text;
     request.events.finished = [m = mail_](Answer&& answer, const Trace& spans) { m->put(Finished{std::move(answer), spans}); };
-    request.events.failed = [m = mail_](const Error& error, std::uint32_t choice) { m->put(Failed{choice, error}); };
+    request.events.failed = [m = mail_](const Error& error, std::uint32_t choice) { m->put(Failed(choice, error)); };
     ticket_ = service.scheduler().submit(std::move(request));
   }
   Explanation(const Explanation&) = delete;
@@ -128,7 +128,7 @@ class Explanation {
   bool over() const { return finished_.has_value(); }
   void take() {
     for (Event& event : mail_->take()) {
-      if (const auto* failed = std::get_if<Failed>(&event)) throw failed->error;
+      if (const auto* failed = std::get_if<Failed>(&event)) throw failed->error();
       if (auto* finished = std::get_if<Finished>(&event)) finished_.emplace(std::move(*finished));
     }
   }

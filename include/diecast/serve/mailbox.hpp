@@ -31,9 +31,15 @@ struct Finished {
   Answer answer;
   Trace trace;
 };
+// The sentence, and no exception: the text of a std::runtime_error is shared by its copies, under a count of the library's that a thread sanitizer does
+// not see.
 struct Failed {
+  Failed(std::uint32_t which, const Error& error) : choice(which), sentence(error.what()), blame(error.blame()) {}
+  Error error() const { return Error(sentence, blame); }
+
   std::uint32_t choice;
-  Error error;
+  std::string sentence;
+  Blame blame;
 };
 using Event = std::variant<First, Token, Finished, Failed>;
 
