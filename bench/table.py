@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of a result of bench/run.py (or of bench/accuracy.py, bench/serve.py, or bench_extents) as Markdown: bench/table.py RESULT.json."""
+"""The tables of a result of bench/run.py (or of bench/accuracy.py, bench/serve.py, bench/drafts.py, or bench_extents) as Markdown: bench/table.py RESULT.json."""
 import json
 import sys
 from pathlib import Path
@@ -116,9 +116,27 @@ def serving(result):
     return lines
 
 
+def drafts(result):
+    """Of bench/drafts.py: the time of a token, and how many times as fast each setting is as the first, without drafts."""
+    settings = [key for key in next(iter(result["drafts"].values())) if key != "tokens"]
+    lines = [f"{result['date']}, {result['cpu']}, {result['cpus']} cores, {result['engine']}, {result['rounds']} rounds; ms for each token after the first: median (least–most)", "",
+             row("the answer repeats", "tokens", *settings, *(f"{s}: times as fast" for s in settings[1:])), row("---", *["---:"] * (2 * len(settings)))]
+    for task, one in result["drafts"].items():
+        lines.append(row(task, one["tokens"], *(f"{1e3 * one[s]['median']:.2f} ({1e3 * one[s]['least']:.2f}–{1e3 * one[s]['most']:.2f})" + ("" if one[s]["undisturbed"] else " *") for s in settings),
+                         *(f"{one[settings[0]]['median'] / one[s]['median']:.2f}" for s in settings[1:])))
+    return lines
+
+
+def tables(result):
+    for key, table in {"serve": serving, "kernels": extents, "engines": accuracies, "drafts": drafts}.items():
+        if key in result:
+            return table(result)
+    return speeds(result)
+
+
 def main():
     result = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    print("\n".join(serving(result) if "serve" in result else extents(result) if "kernels" in result else accuracies(result) if "engines" in result else speeds(result)))
+    print("\n".join(tables(result)))
 
 
 if __name__ == "__main__":
