@@ -39,7 +39,7 @@ if ((architecture < 80)); then mend "the kernels need a GPU of sm_80 and up, the
 
 set_cache
 find_pip
-need_packages "${cast_packages[@]}" "${check_packages[@]}" "${pip_packages[@]}"
+need_packages "${cast_packages[@]}" "${test_packages[@]}" "${pip_packages[@]}"
 models=()
 targets=(bench_device test_on_device)
 for name in $(known_names); do

@@ -3,7 +3,7 @@
 option(DIECAST_SANITIZED "test what the presets asan and tsan built" OFF)
 
 set(asan files chat tokens backend sample generate trace serve cpu_sanitized simt)  # where bytes and indices from outside are handled
-set(tsan reference generate serve cpu_threads)                                   # where threads are
+set(tsan reference generate serve cpu_threads simt)                              # where threads are, or races are looked for
 
 foreach(sanitizer asan tsan)
   add_custom_target(${sanitizer}_programs)

@@ -20,6 +20,8 @@
 #include <diecast/tokens/tokenizer.hpp>
 #include <diecast/trace/trace.hpp>
 
+#include "sorted_best.hpp"
+
 namespace diecast::scripted {
 
 using Rule = std::function<std::vector<float>(std::span<const int> ids)>;  // ids of the whole sequence -> logits [vocab]
@@ -66,6 +68,7 @@ class Model final : public Backend {
   std::function<void()> before_forward{};  // may throw or cancel
   std::function<void()> during_forward{};  // the same, when the rows are already in the cache
   bool copies_blocks = true;
+  bool gives_best = false;  // and no other logits, where all rows that ask say that those suffice
   std::string layout = "scripted";
   mutable std::atomic<int> forwards{0}, rows_run{0}, highest_position{-1};
 
@@ -82,6 +85,8 @@ class Model final : public Backend {
         if (row.id < 0 || row.id >= model_.spec_.vocab)
           throw Error("id " + std::to_string(row.id) + " is outside the vocabulary of " + std::to_string(vocab));
       values_.clear();
+      best_.clear();
+      const bool all = !model_.gives_best || std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.logits && row.best.count == 0; });
       ++model_.forwards;
       for (const Row& row : rows) {
         if (row.position != table_.length(row.sequence)) throw Error("position " + std::to_string(row.position) + " does not continue the sequence", Blame::program);
@@ -93,10 +98,11 @@ class Model final : public Backend {
         std::vector<int> sequence;
         for (int position = 0; position <= row.position; ++position) sequence.push_back(ids_[table_.slot(row.sequence, position)]);
         const std::vector<float> logits = model_.rule(sequence);
-        values_.insert(values_.end(), logits.begin(), logits.end());
+        if (all) values_.insert(values_.end(), logits.begin(), logits.end());
+        else best_.push_back(testing::sorted_best(logits, row.best));
       }
       if (model_.during_forward) model_.during_forward();
-      return {values_, model_.spec_.vocab};
+      return {values_, model_.spec_.vocab, best_};
     }
     BlockTable& table() override { return table_; }
     std::size_t block_bytes() const override { return model_.copies_blocks ? BlockTable::block_tokens * sizeof(int) : 0; }
@@ -109,6 +115,7 @@ class Model final : public Backend {
     BlockTable table_;
     std::vector<int> ids_;  // by slot
     std::vector<float> values_;
+    std::vector<std::vector<Candidate>> best_;
   };
 
   Spec spec_{};

@@ -9,8 +9,6 @@ built() {
   state=$(source_state)
   if is_current; then return 0; fi
   need_packages "${cast_packages[@]}"
-  if [[ $target == emulated_* ]]; then need_packages "${emulated_packages[@]}"; fi
-  if [[ $target == cuda_* ]]; then need_nvcc; fi
   mkdir -p -- "$build/stamps" 2>/dev/null || mend "the folder $build cannot be made"
   lock 9 "$build/lock" "waiting for another run that compiles"
   state=$(source_state)  # an installation changes it, and the other run may have compiled
@@ -83,14 +81,19 @@ compile_failed() {
   if grep -q "unknown target '$target'" "$log"; then fail "the project has no program $target, which would be $label"; fi
   fail "compiling $label failed; the compiler's words are in $log"
 }
-ninja_counter() { grep -a -o '^\[[0-9]*/[0-9]*\]' "$log" | tail -n 1 | tr -d '[]' | sed 's|/| of |'; }
+# Ninja counts its own preparations, too ("[0/2] Re-checking globbed directories..."): those say nothing about the target.
+ninja_counter() { LC_ALL=C sed -n '/\] Re-/d; s|^\[\([0-9]*\)/\([0-9]*\)\].*|\1 of \2|p' "$log" | tail -n 1; }
 
-# As many compilers as there are cores, and as fit into the free memory at 1.5 GB each.
+# As many compilers as there are cores, and as fit into the free memory, or a container's own limit of it, at 1.5 GB each.
+memory_limit=/sys/fs/cgroup/memory.max
 jobs_that_fit() {
-  local cores kilobytes=0 fit
+  local cores kilobytes limit='' fit
   cores=$(nproc)
   kilobytes=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo 2>/dev/null || true)
-  fit=$((${kilobytes:-1500000} / 1500000))
+  kilobytes=${kilobytes:-1500000}
+  read -r limit 2>/dev/null <"$memory_limit" || true  # bytes, or `max`
+  if [[ $limit =~ ^[0-9]+$ ]] && ((limit / 1024 < kilobytes)); then kilobytes=$((limit / 1024)); fi
+  fit=$((kilobytes / 1500000))
   if ((fit < 1)); then fit=1; fi
   echo $((fit < cores ? fit : cores))
 }

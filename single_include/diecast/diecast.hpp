@@ -14372,6 +14372,65 @@ inline std::vector<int> load_sequence(const std::string& path, std::string_view 
 
 }  // namespace diecast
 
+// ---- diecast/generate/draft.hpp
+// Drafting without a second model: what followed the last tokens when they stood in the sequence before. A drafted token counts only if it is
+// the one that would have been chosen, so the answer is the same; where text repeats itself, several tokens come out of one pass. A wrong guess costs
+// its row of the pass, half a pass on a CPU, so a drafter guesses the further the more often it was right, and asks for longer matches where it was not.
+// Source: prompt lookup decoding (Saxena 2023).
+
+namespace diecast {
+
+// `most` tokens that stood behind the longest earlier occurrence of the history's last tokens, the latest of equally long ones, and behind the end of the
+// history the first of them again: what goes in a circle stays in it. Nothing where that occurrence is shorter than `needed`. More than 16 are not compared.
+inline std::vector<int> draft_from(std::span<const int> history, int most, std::size_t needed = 2) {
+  constexpr std::size_t longest = 16;
+  if (most < 1 || history.size() < 2) return {};
+  const auto match = [&](std::size_t end) {
+    std::size_t length = 0;
+    while (length < (std::min)(longest, end) && history[end - 1 - length] == history[history.size() - 1 - length]) ++length;
+    return length;
+  };
+  std::size_t best = 0, behind = 0;
+  for (std::size_t end = history.size() - 1; end >= 1 && best < longest; --end) {  // an occurrence has something behind it
+    const std::size_t length = match(end);
+    if (length > best) {
+      best = length;
+      behind = end;
+    }
+  }
+  if (best < (std::max)(needed, std::size_t{1})) return {};
+  std::vector<int> drafted;
+  for (std::size_t i = behind; drafted.size() < static_cast<std::size_t>(most); ++i) drafted.push_back(i < history.size() ? history[i] : drafted[i - history.size()]);
+  return drafted;
+}
+
+// What one sequence's drafts were worth so far decides its next ones.
+class Drafter {
+ public:
+  std::vector<int> draft(std::span<const int> history, int most) const { return draft_from(history, (std::min)(most, reach_), needed_); }
+
+  // Of so many drafted tokens so many were right.
+  void judge(std::size_t drafted, std::size_t right) {
+    if (drafted == 0) return;
+    if (right == drafted) {
+      reach_ = (std::min)(2 * reach_, most_reach);
+      needed_ = (std::max)(needed_ - 1, least_needed);
+    } else {
+      reach_ = (std::max)(static_cast<int>(right), 1);
+      if (right == 0) needed_ = (std::min)(needed_ + 1, most_needed);
+    }
+  }
+
+ private:
+  static constexpr int most_reach = 1024;
+  static constexpr std::size_t least_needed = 2, most_needed = 8;
+
+  int reach_ = 4;
+  std::size_t needed_ = 3;
+};
+
+}  // namespace diecast
+
 // ---- diecast/generate/prefix_cache.hpp
 // Beginnings that were computed before: a tree whose nodes are full blocks of the KV cache. A child is found by its sixteen tokens, compared one by
 // one: there is no hash that could be equal for others. Requests of another salt begin at another root. A node holds its block beside the
@@ -14526,6 +14585,7 @@ struct Sequence {
   Ticket ticket = 0;
   int handle = -1;              // in the block table, while it runs
   PrefixCache::Place place{};
+  Drafter drafter{};
   bool sent_back = false;  // it ran once and was computed in part: what the cache knows of it is no hit
   bool reads = false;      // the prompt, for its group
   bool over = false;
@@ -14557,55 +14617,23 @@ struct Part {
 
 }  // namespace diecast::detail
 
-// ---- diecast/generate/draft.hpp
-// Drafting without a second model: what followed the last few tokens when they stood in the sequence before. A drafted token counts only if it is
-// the one that would have been chosen, so the answer is the same; where text repeats itself, several tokens come out of one pass.
-// Source: prompt lookup decoding (Saxena 2023).
-
-namespace diecast {
-
-// At most `most` tokens that stood behind the latest earlier occurrence of the history's last three, else two, tokens.
-inline std::vector<int> draft_from(std::span<const int> history, int most) {
-  for (const std::size_t pattern : {std::size_t{3}, std::size_t{2}}) {
-    if (most < 1 || history.size() <= pattern) continue;
-    const auto last = history.last(pattern);
-    const auto before = history.first(history.size() - 1);  // an occurrence has something behind it
-    const auto found = std::find_end(before.begin(), before.end(), last.begin(), last.end());
-    if (found == before.end()) continue;
-    const auto behind = history.subspan(static_cast<std::size_t>(found - before.begin()) + pattern);
-    const auto taken = behind.first((std::min)(behind.size(), static_cast<std::size_t>(most)));
-    return {taken.begin(), taken.end()};
-  }
-  return {};
-}
-
-}  // namespace diecast
-
-// ---- diecast/generate/stepper.hpp
-// The steps of a scheduler: who computes what in the next pass, and what becomes of its logits. Belongs to one thread.
-
-#include <atomic>
-#include <exception>
+// ---- diecast/generate/planner.hpp
+// Who computes what in the next pass of a scheduler: the sequences that wait and that run, their places in the cache and in the prefix tree, and who
+// makes room when it is full. It plans; the pass and its logits are the stepper's (stepper.hpp). Belongs to one thread.
 
 namespace diecast::detail {
 
-class Stepper {
+class Planner {
  public:
-  using Cancelled = std::function<std::vector<Ticket>()>;
-
-  // cancelled: asked before and after each pass for the requests that nobody wants any more.
-  Stepper(std::unique_ptr<Context> context, const SchedulerOptions& options, Cancelled cancelled)
-      : options_(options), cancelled_(std::move(cancelled)), context_(std::move(context)) {
+  Planner(std::unique_ptr<Context> context, const SchedulerOptions& options) : options_(options), context_(std::move(context)) {
     if (options.prefix_cache) prefixes_.emplace(context_->table());
   }
 
-  // In the order in which they came.
-  void join(Sequences arrived) {
-    for (auto& s : arrived) {
-      if (s->generation.ended()) end(*s);  // the prompt fills the context
-      else waiting_.push_back(std::move(s));
-    }
-  }
+  Context& context() { return *context_; }
+  BlockTable& table() { return context_->table(); }
+  std::span<const Part> parts() const { return parts_; }  // the plan
+  int waiting() const { return static_cast<int>(waiting_.size()); }
+  int running() const { return static_cast<int>(running_.size()); }
 
   // What `load` puts into an empty sequence is a known beginning from now on. Returns its tokens.
   template <class Load>
@@ -14622,57 +14650,18 @@ class Stepper {
     return ids.size();
   }
 
-  // Whether anything is left to do. A template for <diecast/compiled.hpp>, as in chat/chat_template.hpp.
-  template <class = void>
-  bool step();
+  // The youngest of all.
+  void enqueue(std::unique_ptr<Sequence> s) { waiting_.push_back(std::move(s)); }
 
-  void end_all(FinishReason reason) {
-    end_where([](const Sequence&) { return true; }, reason);
-    forget_over();
-    waiting_now_ = 0;
-  }
-
-  SchedulerStats stats() {
-    SchedulerStats stats = counted_;
-    stats.running = static_cast<int>(running_.size());
-    stats.sequences = static_cast<int>(parts_.size());
-    stats.rows = static_cast<int>(rows_.size());
-    stats.blocks = table().blocks();
-    stats.blocks_free = table().free_blocks();
-    stats.blocks_cached = table().idle_blocks();
-    return stats;
-  }
-
-  // Read from any thread.
-  int waiting() const { return waiting_now_; }
-  std::int64_t tokens_in_flight() const { return tokens_in_flight_; }
-  // From any thread: sequences with so many tokens will join.
-  void expect(std::int64_t tokens) { tokens_in_flight_ += tokens; }
-
- private:
-  BlockTable& table() { return context_->table(); }
-  int pending(const Sequence& s) { return static_cast<int>(s.ids.size()) - table().length(s.handle); }
-
-  template <class Condition>
-  void end_where(const Condition& condition, FinishReason reason) {
+  template <class Use>
+  void each(const Use& use) {
     for (auto* all : {&running_, &waiting_})
-      for (const auto& s : *all)
-        if (!s->over && condition(*s)) end(*s, reason);
-  }
-  void drop_cancelled() {
-    const std::vector<Ticket> cancelled = cancelled_();
-    if (cancelled.empty()) return;
-    end_where([&](const Sequence& s) { return std::find(cancelled.begin(), cancelled.end(), s.ticket) != cancelled.end(); }, FinishReason::cancelled);
-  }
-  void drop_late() {
-    const auto now = Trace::clock::now();
-    end_where([&](const Sequence& s) { return s.deadline && *s.deadline <= now; }, FinishReason::deadline);
+      for (const auto& s : *all) use(*s);
   }
   void forget_over() {
     for (auto* all : {&running_, &waiting_}) std::erase_if(*all, [](const auto& s) { return s->over; });
   }
 
-  // What this step computes.
   void plan() {
     parts_.clear();
     int left = options_.step_tokens;
@@ -14702,6 +14691,55 @@ class Stepper {
     make_room();  // admission has seen to it that the prefix cache has enough to give
   }
 
+  // What was computed of it is a known beginning from now on.
+  void know(Sequence& s) {
+    if (prefixes_) prefixes_->extend(s.place, s.handle, s.ids);
+  }
+
+  // The other choices of a request whose prompt was just read run from now on, as far as there is room; the rest joins from the queue.
+  std::vector<Sequence*> forked(Sequence& original, bool allowed) {
+    original.reads = original.group->reading = false;
+    std::vector<Sequence*> forks;
+    for (auto& s : waiting_) {
+      if (s->over || s->group != original.group || s->answers()) continue;
+      const bool may = allowed && running() < options_.running && context_->block_bytes() > 0;
+      if (!may || (table().free_blocks() == 0 && !evict())) {
+        s->trace.stage("queue");
+        continue;
+      }
+      s->handle = context_->fork(original.handle);
+      s->place = original.place;
+      s->generation.cached(original.generation.answer().usage.cached_tokens);  // each choice says what the request's prompt cost
+      forks.push_back(s.get());
+      put_in_order(running_, std::move(s));
+    }
+    std::erase(waiting_, nullptr);
+    return forks;
+  }
+
+  // It gives its place in the cache back.
+  void release(Sequence& s) {
+    if (s.handle >= 0) table().remove(s.handle);
+    s.handle = -1;
+    s.place = {};
+    if (std::exchange(s.reads, false)) s.group->reading = false;
+  }
+
+  // What it knows of the numbers: those of the cache and of who joined.
+  void count(SchedulerStats& stats) {
+    stats.running = running();
+    stats.sequences = static_cast<int>(parts_.size());
+    stats.blocks = table().blocks();
+    stats.blocks_free = table().free_blocks();
+    stats.blocks_cached = table().idle_blocks();
+    stats.preempted = preempted_;
+    stats.prompt_tokens = prompt_tokens_;
+    stats.cached_tokens = cached_tokens_;
+  }
+
+ private:
+  int pending(const Sequence& s) { return static_cast<int>(s.ids.size()) - table().length(s.handle); }
+
   // A few rows cost little more than one, so few answers have room for guesses. Returns how many there are.
   int add_drafts() {
     constexpr int cheap = 16;
@@ -14710,7 +14748,7 @@ class Stepper {
     int drafted = 0;
     for (Part& part : parts_) {
       if (!part.sequence->answers()) continue;
-      part.drafts = draft_from(part.sequence->ids, (std::min)(most, part.sequence->left() - 1));
+      part.drafts = part.sequence->drafter.draft(part.sequence->ids, (std::min)(most, part.sequence->left() - 1));
       drafted += static_cast<int>(part.drafts.size());
     }
     return drafted;
@@ -14736,7 +14774,7 @@ class Stepper {
       std::erase_if(parts_, [&](const Part& part) { return part.sequence == youngest.get(); });
       release(*youngest);
       youngest->sent_back = true;
-      ++counted_.preempted;
+      ++preempted_;
       if (!youngest->answers()) youngest->trace.stage("queue");
       put_in_order(waiting_, std::move(youngest));
     }
@@ -14745,10 +14783,10 @@ class Stepper {
   // The oldest that waits joins, if the cache can take its prompt and a block more for each that runs: else they would throw it out again soon.
   Sequence* admit() {
     const auto first = std::find_if(waiting_.begin(), waiting_.end(), [](const auto& s) { return !s->waits_for_another(); });
-    if (first == waiting_.end() || static_cast<int>(running_.size()) >= options_.running) return nullptr;
+    if (first == waiting_.end() || running() >= options_.running) return nullptr;
     Sequence& s = **first;
     join(s);
-    const int blocks = table().blocks_needed(s.handle, pending(s)) + static_cast<int>(running_.size());
+    const int blocks = table().blocks_needed(s.handle, pending(s)) + running();
     if (blocks + blocks_planned() > table().free_blocks() + table().idle_blocks()) {
       release(s);
       return nullptr;
@@ -14768,7 +14806,7 @@ class Stepper {
     for (const auto& other : waiting_)
       if (other->group == s.group && !other->answers()) other->trace.stage("prefill");
     if (s.sent_back) return;
-    counted_.prompt_tokens += s.ids.size();
+    prompt_tokens_ += s.ids.size();
     count_known(s, table().length(s.handle));
   }
   // Of a prompt that is being read: what others have computed since it joined.
@@ -14780,26 +14818,101 @@ class Stepper {
   }
   void count_known(Sequence& s, int tokens) {
     s.generation.cached(s.generation.answer().usage.cached_tokens + tokens);
-    counted_.cached_tokens += static_cast<std::uint64_t>(tokens);
+    cached_tokens_ += static_cast<std::uint64_t>(tokens);
   }
-  void release(Sequence& s) {
-    if (s.handle >= 0) table().remove(s.handle);
-    s.handle = -1;
-    s.place = {};
-    if (std::exchange(s.reads, false)) s.group->reading = false;
+
+  SchedulerOptions options_;
+  std::unique_ptr<Context> context_;
+  std::optional<PrefixCache> prefixes_;
+  Sequences waiting_, running_;
+  std::vector<Part> parts_;
+  std::uint64_t preempted_ = 0, prompt_tokens_ = 0, cached_tokens_ = 0;  // since the beginning
+};
+
+}  // namespace diecast::detail
+
+// ---- diecast/generate/stepper.hpp
+// The steps of a scheduler: each is one pass of the backend over what was planned (planner.hpp), and what becomes of its logits: tokens and events,
+// answers that end, requests that fail. Belongs to one thread.
+
+#include <atomic>
+#include <exception>
+
+namespace diecast::detail {
+
+class Stepper {
+ public:
+  using Cancelled = std::function<std::vector<Ticket>()>;
+
+  // cancelled: asked before and after each pass for the requests that nobody wants any more.
+  Stepper(std::unique_ptr<Context> context, const SchedulerOptions& options, Cancelled cancelled)
+      : cancelled_(std::move(cancelled)), planner_(std::move(context), options) {}
+
+  // In the order in which they came.
+  void join(Sequences arrived) {
+    for (auto& s : arrived) {
+      if (s->generation.ended()) end(*s);  // the prompt fills the context
+      else planner_.enqueue(std::move(s));
+    }
+  }
+
+  template <class Load>
+  std::size_t warm(const std::string& salt, const Load& load) {
+    return planner_.warm(salt, load);
+  }
+
+  // Whether anything is left to do. A template for <diecast/compiled.hpp>, as in chat/chat_template.hpp.
+  template <class = void>
+  bool step();
+
+  void end_all(FinishReason reason) {
+    end_where([](const Sequence&) { return true; }, reason);
+    planner_.forget_over();
+    waiting_now_ = 0;
+  }
+
+  SchedulerStats stats() {
+    SchedulerStats stats = counted_;
+    stats.rows = static_cast<int>(rows_.size());
+    planner_.count(stats);
+    return stats;
+  }
+
+  // Read from any thread.
+  int waiting() const { return waiting_now_; }
+  std::int64_t tokens_in_flight() const { return tokens_in_flight_; }
+  // From any thread: sequences with so many tokens will join.
+  void expect(std::int64_t tokens) { tokens_in_flight_ += tokens; }
+
+ private:
+  template <class Condition>
+  void end_where(const Condition& condition, FinishReason reason) {
+    planner_.each([&](Sequence& s) {
+      if (!s.over && condition(s)) end(s, reason);
+    });
+  }
+  void drop_cancelled() {
+    const std::vector<Ticket> cancelled = cancelled_();
+    if (cancelled.empty()) return;
+    end_where([&](const Sequence& s) { return std::find(cancelled.begin(), cancelled.end(), s.ticket) != cancelled.end(); }, FinishReason::cancelled);
+  }
+  void drop_late() {
+    const auto now = Trace::clock::now();
+    end_where([&](const Sequence& s) { return s.deadline && *s.deadline <= now; }, FinishReason::deadline);
   }
 
   // Runs the plan. Where the backend throws, each part is tried alone, so that only those end whose fault it is.
   void forward() {
-    if (parts_.empty()) return;
+    const std::span<const Part> parts = planner_.parts();
+    if (parts.empty()) return;
     ++counted_.steps;
     std::optional<Error> error;
-    if (const auto logits = tried(parts_, error)) return give(parts_, *logits, true);
-    for (const Part& part : parts_) {
+    if (const auto logits = tried(parts, error)) return give(parts, *logits, true);
+    for (const Part& part : parts) {
       if (part.sequence->over) continue;
       const std::span one(&part, 1);
       // No forks: they could take the room that is planned for others.
-      if (const auto logits = parts_.size() > 1 ? tried(one, error) : std::nullopt) give(one, *logits, false);
+      if (const auto logits = parts.size() > 1 ? tried(one, error) : std::nullopt) give(one, *logits, false);
       else fail(*part.sequence, *error);
     }
   }
@@ -14816,10 +14929,10 @@ class Stepper {
       if (!inner) inner = part.sequence->inner();
     }
     try {
-      return context_->forward(rows_, inner);
+      return planner_.context().forward(rows_, inner);
     } catch (...) {
       error = current_error();
-      for (const Part& part : parts) table().truncate(part.sequence->handle, part.first);
+      for (const Part& part : parts) planner_.table().truncate(part.sequence->handle, part.first);
       return {};
     }
   }
@@ -14829,11 +14942,11 @@ class Stepper {
     for (const Part& part : parts) {
       Sequence& s = *part.sequence;
       const bool over = s.over, asks = part.asks();
-      if (!over && prefixes_) prefixes_->extend(s.place, s.handle, s.ids);
+      if (!over) planner_.know(s);
       if (!asks) continue;
       const std::size_t of = std::exchange(row, row + 1 + part.drafts.size());
       if (over) continue;
-      const std::vector<Sequence*> forks = s.reads ? forked(s, forks_allowed) : std::vector<Sequence*>();
+      const std::vector<Sequence*> forks = s.reads ? planner_.forked(s, forks_allowed) : std::vector<Sequence*>();
       choose(s, logits, of);
       if (!part.drafts.empty()) choose_drafted(part, logits, of);
       for (Sequence* fork : forks) choose(*fork, logits, of);  // they need the same of the logits: nothing but the choice is theirs
@@ -14848,27 +14961,8 @@ class Stepper {
       drop_cancelled();  // the last piece's event may have asked for it
       if (!s.over) choose(s, logits, row + right);
     }
-    if (!s.over) table().truncate(s.handle, part.first + part.count + static_cast<int>(right));
-  }
-  // The other choices of a request whose prompt was just read, as far as there is room; the rest joins from the queue.
-  std::vector<Sequence*> forked(Sequence& original, bool allowed) {
-    original.reads = original.group->reading = false;
-    std::vector<Sequence*> forks;
-    for (auto& s : waiting_) {
-      if (s->over || s->group != original.group || s->answers()) continue;
-      const bool may = allowed && static_cast<int>(running_.size()) < options_.running && context_->block_bytes() > 0;
-      if (!may || (table().free_blocks() == 0 && !evict())) {
-        s->trace.stage("queue");
-        continue;
-      }
-      s->handle = context_->fork(original.handle);
-      s->place = original.place;
-      s->generation.cached(original.generation.answer().usage.cached_tokens);  // each choice says what the request's prompt cost
-      forks.push_back(s.get());
-      put_in_order(running_, std::move(s));
-    }
-    std::erase(waiting_, nullptr);
-    return forks;
+    s.drafter.judge(part.drafts.size(), right);
+    if (!s.over) planner_.table().truncate(s.handle, part.first + part.count + static_cast<int>(right));
   }
   void choose(Sequence& s, const Logits& logits, std::size_t row) {
     try {
@@ -14898,7 +14992,7 @@ class Stepper {
   }
 
   void leave(Sequence& s) {
-    release(s);
+    planner_.release(s);
     s.over = true;
     tokens_in_flight_ -= s.tokens();
   }
@@ -14921,12 +15015,8 @@ class Stepper {
     }
   }
 
-  SchedulerOptions options_;
   Cancelled cancelled_;
-  std::unique_ptr<Context> context_;
-  std::optional<PrefixCache> prefixes_;
-  Sequences waiting_, running_;
-  std::vector<Part> parts_;
+  Planner planner_;
   std::vector<Row> rows_;
   SchedulerStats counted_;
   std::atomic<int> waiting_now_ = 0;
@@ -14937,13 +15027,13 @@ template <class>
 bool Stepper::step() {
   drop_cancelled();
   drop_late();
-  forget_over();
-  plan();
-  waiting_now_ = static_cast<int>(waiting_.size());
+  planner_.forget_over();
+  planner_.plan();
+  waiting_now_ = planner_.waiting();
   forward();
-  forget_over();
-  waiting_now_ = static_cast<int>(waiting_.size());
-  return !waiting_.empty() || !running_.empty();
+  planner_.forget_over();
+  waiting_now_ = planner_.waiting();
+  return planner_.waiting() + planner_.running() > 0;
 }
 
 }  // namespace diecast::detail
@@ -15056,8 +15146,8 @@ class Scheduler {
     while (!stop.stop_requested()) {
       if (step()) continue;
       std::unique_lock lock(mutex_);
-      if (closed_ && arrived_.empty()) return;
       wake_.wait(lock, stop, [this] { return !arrived_.empty() || closed_; });
+      if (closed_ && arrived_.empty()) return;
     }
     stepper_->join(arrivals());
     stepper_->end_all(FinishReason::cancelled);
@@ -15289,10 +15379,9 @@ class Session {
     context_->table().truncate(sequence_, static_cast<int>(cached_.size()));
     drafted_.clear();
     if (draft_ > 0) {
-      const Answer& answer = turn.generation.answer();
-      std::vector<int> history = answer.prompt_ids;
-      history.insert(history.end(), answer.ids.begin(), answer.ids.end());
-      drafted_ = draft_from(history, (std::min)(draft_, left - 1));
+      std::vector<int> history = cached_;
+      history.push_back(id);
+      drafted_ = drafter_.draft(history, (std::min)(draft_, left - 1));
     }
     rows_.clear();
     const Best best = turn.generation.needs(static_cast<int>(drafted_.size()));
@@ -15325,6 +15414,7 @@ class Session {
   std::uint64_t turns_ = 0;
   std::vector<int> cached_;
   std::vector<Row> rows_;
+  Drafter drafter_;
   std::vector<int> drafted_;  // behind the last row that was not a draft
 };
 
@@ -15352,6 +15442,7 @@ const Piece* Session::next(Turn& turn) {
       cached_.push_back(last.id);
       ++turn.row;
     } else {
+      drafter_.judge(drafted_.size(), turn.row);
       turn.logits = decode(turn, last.id, generation.room() - last.index - 1);
       turn.row = 0;
     }

@@ -125,7 +125,8 @@ inline constexpr std::size_t most_fields = 128;  // of one object: they are kept
 inline Json parse_body(std::string_view body) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > deepest_json) throw HttpError(400, "the request's JSON nests deeper than " + std::to_string(deepest_json) + " levels");
+    const bool opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    if (opens && depth >= deepest_json) throw HttpError(400, "the request's JSON nests deeper than " + std::to_string(deepest_json) + " levels");
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
@@ -2299,13 +2300,13 @@ class Answering {
       std::string text = chunk_text(completion.next(), exchange_.chunked);
       if (completion.over() && exchange_.chunked) text += "0\r\n\r\n";
       if (text.empty()) continue;
+      if (!begun && !exchange_.chunked) exchange_.keep_alive = false;  // its end is the connection's, and the header says so
       if (!begun) text = stream_head(completion) + text;
       begun = true;
       const bool sent = co_await wire_->write(std::move(text), host_.patience(), [&] { return completion.mail().bytes() > options().unsent_bytes; });
       if (!sent) co_return gone();
       completion.sent();
     }
-    if (!exchange_.chunked) exchange_.keep_alive = false;
     exchange_.note(host_, completion);
     exchange_.finish(host_, 200);
   }

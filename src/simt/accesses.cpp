@@ -47,14 +47,22 @@ Records& Machine::records_of(const Region& region) {
   return region.shared ? blocks_[static_cast<std::size_t>(region.slot)]->records : records_;
 }
 
-void Machine::check_race(LaneState& lane, const Target& where, std::size_t bytes, Touch how, const Place& at) {
+void Machine::check_race(LaneState& lane, const Target& where, std::size_t bytes, Touch how, const Place& at, const Copier* copier) {
   if (!options_.races || where.region->constant) return;
   const BlockState& block = block_of(lane);
-  const Toucher who{static_cast<std::uint32_t>(lane.block), static_cast<std::uint32_t>(lane.block * warps_ + lane.thread / 32),
-                    static_cast<std::uint32_t>(lane.thread % 32), static_cast<std::uint32_t>(warps_), &lane.clock};
+  const int warp = copier != nullptr ? warps_ : lane.thread / 32, number = copier != nullptr ? copier->number : lane.thread % 32;
+  const Toucher who{static_cast<std::uint32_t>(lane.block), static_cast<std::uint32_t>(lane.block * (warps_ + 1) + warp),
+                    static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(warps_ + 1),
+                    copier != nullptr ? &copier->clock : &lane.clock};
   const auto other =
       touch(memory_, records_of(*where.region), where.region->shared ? block.stamp : stamp_, where.address, bytes, how, who, at);
   if (other) fail_race(lane, *where.region, where.address, how, at, *other);
+  if (how != Touch::write && how != Touch::atomic_update) return;
+  for (const Copy& copy : lane.copies)
+    if (copy.valid && where.address < copy.from + copy.bytes && copy.from < where.address + bytes)
+      fail(lane, FaultKind::race, at,
+           "changes " + element(*where.region, where.address) +
+               ", from which its own asynchronous copy may still read (it was started at " + short_place(copy.place) + "),");
 }
 
 std::byte* Machine::access(LaneState& lane, const void* base, std::int64_t index, std::size_t unit, std::size_t bytes, Access how,
@@ -128,7 +136,8 @@ void Machine::copy_async(LaneState& lane, void* to, std::int64_t index, const vo
   }
   check_race(lane, goal, bytes, Touch::write, at);
   if (options_.count) lane.requests.push_back({goal.address, nullptr, at, static_cast<std::uint8_t>(bytes), true, true});
-  lane.copies.push_back(copy);
+  sanitizer_.copy(lane.index, valid ? memory_.bytes(copy.from) : nullptr, memory_.bytes(copy.to), bytes, copy.landed);
+  lane.copies.push_back(std::move(copy));
 }
 
 // As late as they may: here, and not when they were started.
@@ -136,6 +145,8 @@ void Machine::land_copies(LaneState& lane, std::uint64_t first_that_stays) {
   auto copy = lane.copies.begin();
   for (; copy != lane.copies.end() && copy->group < first_that_stays; ++copy) {
     if (copy->valid) {
+      // Until here it may have read, too.
+      check_race(lane, {copy->from, memory_.find(copy->from)}, copy->bytes, Touch::read, copy->place);
       if (std::memcmp(memory_.bytes(copy->from), copy->seen.data(), copy->bytes) != 0)
         fail(lane, FaultKind::race, copy->place,
              "copies from " + element(*memory_.find(copy->from), copy->from) +
@@ -146,6 +157,7 @@ void Machine::land_copies(LaneState& lane, std::uint64_t first_that_stays) {
     }
     std::fill_n(memory_.state(copy->to), copy->bytes, State::written);
     check_race(lane, {copy->to, memory_.find(copy->to)}, copy->bytes, Touch::write, copy->place);
+    sanitizer_.acquire(lane.sanitizer_fiber, copy->landed);
   }
   lane.copies.erase(lane.copies.begin(), copy);
 }
@@ -162,7 +174,6 @@ std::uint64_t Machine::update(LaneState& lane, Update what, const void* base, st
   }
   if (what != Update::store && std::any_of(state, state + bytes, [](State one) { return one != State::written; }))
     fail(lane, FaultKind::unwritten, at, "takes the value of " + element(region, where.address) + ", which nobody has written yet");
-  check_race(lane, where, bytes, Touch::atomic, at);
   if (what != Update::load && what != Update::store) ++counters_.atomics;
 
   // A loop that polls a flag must not keep those from running whom it waits for: it rests until somebody changes a flag.
@@ -177,6 +188,9 @@ std::uint64_t Machine::update(LaneState& lane, Update what, const void* base, st
   std::byte* place = memory_.bytes(where.address);
   std::uint64_t before = 0;
   std::memcpy(&before, place, bytes);  // the machine is little endian, as every one with CUDA
+  // A compare-exchange that finds another value writes nothing, and so releases nothing.
+  const bool writes = what != Update::load && (what != Update::compare_exchange || before == expected);
+  check_race(lane, where, bytes, writes ? Touch::atomic_update : Touch::atomic_read, at);
   std::uint64_t after = before;
   switch (what) {
     case Update::load:
@@ -203,15 +217,18 @@ std::uint64_t Machine::update(LaneState& lane, Update what, const void* base, st
   if (options_.races) {
     const bool acquires = order == Order::acquire || order == Order::acquire_release;
     const bool releases = order == Order::release || order == Order::acquire_release;
-    if (acquires) acquire(lane, where.address);
-    if (what != Update::load) {
+    if (acquires)
+      if (const auto found = flags_.find(where.address); found != flags_.end()) learn(lane, found->second);
+    if (writes) {
       // A read-modify-write carries on what was released before it; a plain store ends that.
-      if (releases)
-        release(lane, where.address, what != Update::store);
-      else if (what == Update::store)
-        flags_.erase(where.address);
+      if (what == Update::store) flags_.erase(where.address);
+      if (releases) {
+        OthersPtr& known = flags_[where.address];
+        known = later(known, tell(lane));
+      }
     }
   }
+  sanitizer_.update(lane.sanitizer_fiber, writes ? what : Update::load, place, bytes, after, order);
   if (what != Update::load) {
     std::memcpy(place, &after, bytes);
     std::fill_n(state, bytes, State::written);
@@ -231,26 +248,24 @@ std::uint64_t Machine::update(LaneState& lane, Update what, const void* base, st
   return before;
 }
 
-void Machine::release(LaneState& lane, Address flag, bool continues) {
+OthersPtr Machine::tell(LaneState& lane, const Copier* copier) {
   boost::intrusive_ptr<Known> own(new Known);
   own->epoch = lane.clock.own->epoch;
   own->epoch[static_cast<std::size_t>(lane.thread)] = lane.clock.epoch;
+  if (copier != nullptr) own->epoch[static_cast<std::size_t>(kernel_.threads + copier->number)] = copier->clock.epoch;
   own->seal();
   boost::intrusive_ptr<Others> told(new Others);
   told->blocks.push_back({static_cast<std::uint32_t>(lane.block), own});
-  OthersPtr all = later(OthersPtr(told), lane.clock.others);
-  OthersPtr& known = flags_[flag];
-  known = continues ? later(known, all) : all;
   ++lane.clock.epoch;
+  return later(OthersPtr(told), lane.clock.others);
 }
 
-void Machine::acquire(LaneState& lane, Address flag) {
-  const auto found = flags_.find(flag);
-  if (found == flags_.end() || found->second == nullptr) return;
+void Machine::learn(LaneState& lane, const OthersPtr& told) {
+  if (told == nullptr) return;
   lane.clock.version = ++versions_;
   const auto block = static_cast<std::uint32_t>(lane.block);
   boost::intrusive_ptr<Others> foreign(new Others);
-  for (const OfBlock& one : found->second->blocks)
+  for (const OfBlock& one : told->blocks)
     if (one.block == block)
       lane.clock.own = later(lane.clock.own, one.known);
     else

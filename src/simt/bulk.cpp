@@ -19,9 +19,11 @@ void Machine::init_bulk(LaneState& lane, void* base, std::int64_t index, int cop
          "makes a barrier for " + std::to_string(copies) + " bulk copies at " + element(*where.region, where.address) +
              "; it takes one copy or more, and shared memory");
   check_race(lane, where, 8, Touch::write, at);
+  sanitizer_.write(lane.sanitizer_fiber, memory_.bytes(where.address), 8);
   std::fill_n(memory_.state(where.address), 8, State::written);
-  flags_.erase(where.address);
-  block_of(lane).bulk[where.address] = {.copies = copies};
+  auto& barriers = block_of(lane).bulk;
+  const auto copier = static_cast<int>(barriers.size() % kernels::warp_lanes);
+  barriers[where.address] = {.copies = copies, .copier = copier};
 }
 
 Machine::BulkTarget Machine::bulk_target(LaneState& lane, void* base, std::int64_t index, const char* verb, const Place& at) {
@@ -31,7 +33,8 @@ Machine::BulkTarget Machine::bulk_target(LaneState& lane, void* base, std::int64
   if (found == barriers.end())
     fail(lane, FaultKind::unwritten, at,
          std::string(verb) + " " + element(*where.region, where.address) + ", which nobody has made a barrier for bulk copies");
-  check_race(lane, where, 8, Touch::atomic, at);
+  check_race(lane, where, 8, Touch::atomic_update, at);
+  sanitizer_.update(lane.sanitizer_fiber, Update::add, memory_.bytes(where.address), 8, 0, kernels::Order::relaxed);
   return {where.address, found->second};
 }
 
@@ -45,6 +48,16 @@ void Machine::copy_bulk(LaneState& lane, void* to, std::int64_t index, const voi
     fail(lane, FaultKind::in_flight, at,
          "starts a bulk copy of the next phase before anybody has waited for the last one's " + std::to_string(arrives.barrier.copies) +
              ",");
+  // It reads and writes at any time until it has landed: only who waits at its barrier comes after it.
+  Copier copier{arrives.barrier.copier, {}};
+  OthersPtr told;
+  if (options_.races) {
+    copier.clock.epoch = ++block_of(lane).copier_epochs[static_cast<std::size_t>(copier.number)];
+    told = tell(lane, &copier);
+    copier.clock.version = ++versions_;
+    copier.clock.own = *told->of(static_cast<std::uint32_t>(lane.block));
+    copier.clock.others = told;
+  }
   BulkCopy copy{0, 0, std::vector<std::byte>(static_cast<std::size_t>(bytes)), at};
   const auto first_to = index * static_cast<std::int64_t>(unit), first_from = from_index * static_cast<std::int64_t>(unit);
   for (std::int64_t done = 0; done < bytes; done += static_cast<std::int64_t>(piece)) {
@@ -67,8 +80,8 @@ void Machine::copy_bulk(LaneState& lane, void* to, std::int64_t index, const voi
              "copies to " + element(*goal.region, goal.address) + " while another asynchronous copy still writes there");
       of_goal[i] = State::in_flight;
     }
-    check_race(lane, source, piece, Touch::read, at);
-    check_race(lane, goal, piece, Touch::write, at);
+    check_race(lane, source, piece, Touch::read, at, &copier);
+    check_race(lane, goal, piece, Touch::write, at, &copier);
     std::memcpy(copy.seen.data() + done, memory_.bytes(source.address), piece);
   }
   ++counters_.bulk_copies;
@@ -78,8 +91,9 @@ void Machine::copy_bulk(LaneState& lane, void* to, std::int64_t index, const voi
     traffic.bytes += copy.seen.size();
     traffic.sectors += (copy.from + copy.seen.size() + 31) / 32 - copy.from / 32;
   }
+  sanitizer_.copy(lane.index, memory_.bytes(copy.from), memory_.bytes(copy.to), copy.seen.size(), copy.landed);
   arrives.barrier.started.push_back(std::move(copy));
-  if (options_.races) release(lane, arrives.address, true);
+  if (options_.races) arrives.barrier.told = later(arrives.barrier.told, told);
   if (static_cast<int>(arrives.barrier.started.size()) == arrives.barrier.copies) {
     for (LaneState* other : arrives.barrier.waiting) wake(*other);
     arrives.barrier.waiting.clear();
@@ -100,21 +114,25 @@ void Machine::wait_bulk(LaneState& lane, void* base, std::int64_t index, std::ui
       continue;
     }
     if (present) land_bulk(lane, barrier);
-    if (options_.races) acquire(lane, where.address);
+    if (options_.races) learn(lane, barrier.told_before);
+    for (const SanitizerOrder& one : barrier.landed) sanitizer_.acquire(lane.sanitizer_fiber, one);
     return;
   }
 }
 
 void Machine::land_bulk(LaneState& lane, BulkBarrier& barrier) {
-  for (const BulkCopy& copy : barrier.started) {
+  barrier.landed.clear();
+  for (BulkCopy& copy : barrier.started) {
     if (std::memcmp(memory_.bytes(copy.from), copy.seen.data(), copy.seen.size()) != 0)
       fail(lane, FaultKind::race, copy.place,
            "waits for a bulk copy from " + element(*memory_.find(copy.from), copy.from) +
                " on, which was changed before the copy had landed; it was started");
     std::memcpy(memory_.bytes(copy.to), copy.seen.data(), copy.seen.size());
     std::fill_n(memory_.state(copy.to), copy.seen.size(), State::written);
+    barrier.landed.push_back(std::move(copy.landed));
   }
   barrier.started.clear();
+  barrier.told_before = std::move(barrier.told);
   ++barrier.phase;
 }
 
@@ -126,17 +144,17 @@ void Machine::check_bulk_awaited(LaneState& lane) {
 }
 
 void Lane::init_bulk(void* barrier, std::int64_t index, int copies, const Place& at) {
-  auto& lane = static_cast<LaneState&>(*this);
-  lane.machine->init_bulk(lane, barrier, index, copies, at);
+  const Call call(*this);
+  call.machine.init_bulk(call.lane, barrier, index, copies, at);
 }
 void Lane::copy_bulk(void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t unit, int count, void* barrier,
                      std::int64_t barrier_index, const Place& at) {
-  auto& lane = static_cast<LaneState&>(*this);
-  lane.machine->copy_bulk(lane, to, index, from, from_index, unit, count, barrier, barrier_index, at);
+  const Call call(*this);
+  call.machine.copy_bulk(call.lane, to, index, from, from_index, unit, count, barrier, barrier_index, at);
 }
 void Lane::wait_bulk(void* barrier, std::int64_t index, std::uint32_t phase, const Place& at) {
-  auto& lane = static_cast<LaneState&>(*this);
-  lane.machine->wait_bulk(lane, barrier, index, phase, at);
+  const Call call(*this);
+  call.machine.wait_bulk(call.lane, barrier, index, phase, at);
 }
 
 }  // namespace diecast::simt

@@ -13,7 +13,7 @@
 namespace diecast::simt {
 
 struct Known : boost::intrusive_ref_counter<Known, boost::thread_unsafe_counter> {
-  std::vector<std::uint32_t> epoch;          // of each lane of the block
+  std::vector<std::uint32_t> epoch;          // of each lane of the block, and of 32 bulk copies as of one more warp
   std::vector<std::uint32_t> least_of_warp;  // of its lanes' epochs
 
   void seal() {
@@ -33,10 +33,14 @@ struct OfBlock {
 struct Others : boost::intrusive_ref_counter<Others, boost::thread_unsafe_counter> {
   std::vector<OfBlock> blocks;
 
-  const Known* find(std::uint32_t block) const {
+  const KnownPtr* of(std::uint32_t block) const {
     const auto at =
         std::lower_bound(blocks.begin(), blocks.end(), block, [](const OfBlock& one, std::uint32_t number) { return one.block < number; });
-    return at != blocks.end() && at->block == block ? at->known.get() : nullptr;
+    return at != blocks.end() && at->block == block ? &at->known : nullptr;
+  }
+  const Known* find(std::uint32_t block) const {
+    const KnownPtr* known = of(block);
+    return known != nullptr ? known->get() : nullptr;
   }
 };
 using OthersPtr = boost::intrusive_ptr<const Others>;

@@ -19,15 +19,6 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// The thread sanitizer's words for fibers, where it is in the program; this unit itself is compiled without it. Every switch synchronises
-// for it: what lanes do to each other is the business of the executor's own detector (races.hpp), which knows the rules of the device.
-extern "C" {
-__attribute__((weak)) void* __tsan_get_current_fiber();
-__attribute__((weak)) void* __tsan_create_fiber(unsigned flags);
-__attribute__((weak)) void __tsan_destroy_fiber(void* fiber);
-__attribute__((weak)) void __tsan_switch_to_fiber(void* fiber, unsigned flags);
-}
-
 namespace diecast::simt {
 namespace {
 
@@ -45,21 +36,7 @@ void clean(std::byte*, std::size_t) {}
 
 Stacks::~Stacks() { release(); }
 
-void Stacks::forget() {
-  for (void* fiber : fibers_)
-    if (fiber != nullptr) __tsan_destroy_fiber(fiber);
-  fibers_.clear();
-}
-
-void* Stacks::thread_sanitizer_fiber(std::size_t index) {
-  if (&__tsan_create_fiber == nullptr) return nullptr;
-  if (fibers_.size() <= index) fibers_.resize(index + 1);
-  if (fibers_[index] == nullptr) fibers_[index] = __tsan_create_fiber(0);
-  return fibers_[index];
-}
-
 void Stacks::release() {
-  forget();
   if (mapping_ == nullptr) return;
   for (std::size_t i = 0; i < count_; ++i) clean(bottom(i), bytes_);
   ::munmap(mapping_, count_ * (guard_ + bytes_));
@@ -86,24 +63,17 @@ void Stacks::provide(std::size_t count, std::size_t bytes) {
   for (std::size_t i = 0; i < count; ++i) ::mprotect(bottom(i) - guard_, guard_, PROT_NONE);
 }
 
-void Fiber::start(std::byte* bottom, std::size_t bytes, void (*run)(void*), void* argument, void* thread_sanitizer_fiber) {
+void Fiber::start(std::byte* bottom, std::size_t bytes, void (*run)(void*), void* argument) {
   clean(bottom, bytes);
   run_ = run;
   argument_ = argument;
   bottom_ = bottom;
   bytes_ = bytes;
   fake_stack_ = nullptr;
-  thread_sanitizer_fiber_ = thread_sanitizer_fiber;
   context_ = boost::context::detail::make_fcontext(bottom + bytes, bytes, &Fiber::entry);
 }
 
-void Fiber::prepare(Fiber& other, bool comes_back) {
-  before_switch(comes_back ? &fake_stack_ : nullptr, other.bottom_, other.bytes_);
-  if (other.thread_sanitizer_fiber_ == nullptr && thread_sanitizer_fiber_ == nullptr) return;
-  // The scheduler's own fiber is whatever runs when it first switches.
-  if (thread_sanitizer_fiber_ == nullptr) thread_sanitizer_fiber_ = __tsan_get_current_fiber();
-  __tsan_switch_to_fiber(other.thread_sanitizer_fiber_, 0);
-}
+void Fiber::prepare(Fiber& other, bool comes_back) { before_switch(comes_back ? &fake_stack_ : nullptr, other.bottom_, other.bytes_); }
 
 // The one that was switched to notes where the other stands.
 Fiber& Fiber::arrived(boost::context::detail::transfer_t transfer) {

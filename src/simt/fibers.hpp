@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include <boost/context/detail/fcontext.hpp>
 
@@ -18,8 +17,6 @@ class Stacks {
   Stacks& operator=(const Stacks&) = delete;
 
   void provide(std::size_t count, std::size_t bytes);  // at least so many, each at least so large; what runs on them is lost
-  void forget();                                       // what runs on them was left in the middle
-  void* thread_sanitizer_fiber(std::size_t index);     // null where that sanitizer is not in the program
   std::byte* bottom(std::size_t index) const { return mapping_ + index * (guard_ + bytes_) + guard_; }
   std::size_t bytes() const { return bytes_; }
   bool is_guard(const void* address) const {
@@ -32,14 +29,13 @@ class Stacks {
   static constexpr std::size_t guard_ = 4096;
   std::byte* mapping_ = nullptr;
   std::size_t count_ = 0, bytes_ = 0;
-  std::vector<void*> fibers_;  // of the thread sanitizer
 };
 
 // A flow of control with its own stack. The scheduler is one, too, on the stack of whoever launched.
 class Fiber {
  public:
   // `run` is entered at the first switch and never returns: it ends with a switch that nobody answers.
-  void start(std::byte* bottom, std::size_t bytes, void (*run)(void*), void* argument, void* thread_sanitizer_fiber);
+  void start(std::byte* bottom, std::size_t bytes, void (*run)(void*), void* argument);
   void switch_to(Fiber& other);  // from this one, which runs now; returns when somebody switches back
   [[noreturn]] void leave_for(Fiber& other);
   std::byte* bottom() const { return bottom_; }
@@ -56,11 +52,10 @@ class Fiber {
   boost::context::detail::fcontext_t context_ = nullptr;
   void (*run_)(void*) = nullptr;
   void* argument_ = nullptr;
-  // What the sanitizers want to know of a switch.
+  // What the address sanitizer wants to know of a switch. The thread sanitizer sees none: race_sanitizer.hpp.
   std::byte* bottom_ = nullptr;
   std::size_t bytes_ = 0;
   void* fake_stack_ = nullptr;
-  void* thread_sanitizer_fiber_ = nullptr;
 };
 
 }  // namespace diecast::simt

@@ -8,7 +8,18 @@
 namespace diecast::simt {
 namespace {
 
-thread_local Stacks stacks;  // kept from launch to launch
+// Kept from launch to launch.
+thread_local Stacks stacks;
+thread_local SanitizerFibers sanitizer_fibers;
+
+// The body of a lane, for the thread sanitizer.
+struct InKernel {
+  InKernel(LaneState& lane, RaceSanitizer& of_launch) : sanitizer(of_launch) { sanitizer.enter_kernel(lane.sanitizer_fiber); }
+  ~InKernel() { sanitizer.to_executor(); }
+  InKernel(const InKernel&) = delete;
+  InKernel& operator=(const InKernel&) = delete;
+  const RaceSanitizer& sanitizer;
+};
 
 }  // namespace
 
@@ -21,20 +32,22 @@ Machine::Machine(Memory::Impl& memory, const Kernel& kernel, int blocks, const v
       launch_(++memory.launches),
       stamp_(++memory.stamps),
       warps_(kernel.threads / kernels::warp_lanes),
+      sanitizer_(sanitizer_fibers, static_cast<std::size_t>((std::max)(blocks, 1)) * static_cast<std::size_t>(kernel.threads)),
       random_{options.seed} {
   if (kernel.shared_bytes > most_shared_bytes)
     throw Fault(FaultKind::wrong_argument, "the kernel wants " + std::to_string(kernel.shared_bytes) +
                                                " bytes of shared memory for a block; the most that a device has is " +
                                                std::to_string(most_shared_bytes));
   if (blocks <= 0) throw Fault(FaultKind::wrong_argument, "a grid has at least one block, not " + std::to_string(blocks));
-  const std::size_t alive = kernel.cooperative ? static_cast<std::size_t>(blocks) : 1;
+  // The thread sanitizer takes what follows on the same bytes for the same: blocks that run one after another share nothing then.
+  const std::size_t alive = kernel.cooperative || sanitizer_.judges() ? static_cast<std::size_t>(blocks) : 1;
   lane_count_ = alive * static_cast<std::size_t>(kernel.threads);
   stacks.provide(lane_count_, options.stack_bytes);
   lanes_ = std::make_unique<LaneState[]>(lane_count_);
   ready_.resize((lane_count_ + 63) / 64);
 
   boost::intrusive_ptr<Known> nothing(new Known);
-  nothing->epoch.resize(static_cast<std::size_t>(kernel.threads));
+  nothing->epoch.resize(static_cast<std::size_t>(kernel.threads + kernels::warp_lanes));
   nothing->seal();
   nothing_ = nothing;
 
@@ -59,7 +72,7 @@ Machine::Machine(Memory::Impl& memory, const Kernel& kernel, int blocks, const v
 }
 
 Machine::~Machine() {
-  if (alive_ > 0) stacks.forget();
+  if (alive_ > 0) sanitizer_.abandon();
 }
 
 Counters Machine::run() {
@@ -75,7 +88,7 @@ Counters Machine::run() {
     run_until_all_left();
   } else {
     for (const int number : order) {
-      start(*blocks_[0], number);
+      start(*blocks_[blocks_.size() > 1 ? static_cast<std::size_t>(number) : 0], number);
       run_until_all_left();
     }
   }
@@ -88,6 +101,7 @@ void Machine::start(BlockState& block, int number) {
   block.warps.assign(static_cast<std::size_t>(warps_), {});
   block.named = {};
   block.bulk.clear();
+  block.copier_epochs = {};
   block.records.clear();
   block.stamp = ++memory_.stamps;
   if (kernel_.shared_bytes > 0) std::fill_n(memory_.state(block.shared), kernel_.shared_bytes, State::unwritten);
@@ -106,8 +120,8 @@ void Machine::start(BlockState& block, int number) {
     lane.polls = 0;
     lane.steps = 0;
     // Stacks that begin at different places of a page do not fight for the same lines of the cache.
-    lane.fiber.start(stacks.bottom(lane.index), stacks.bytes() - lane.index % 32 * 128, &Machine::lane_main, &lane,
-                     stacks.thread_sanitizer_fiber(lane.index));
+    lane.fiber.start(stacks.bottom(lane.index), stacks.bytes() - lane.index % 32 * 128, &Machine::lane_main, &lane);
+    lane.sanitizer_fiber = sanitizer_.lane(lane.index);
     wake(lane);
   }
   alive_ += static_cast<std::size_t>(kernel_.threads);
@@ -117,7 +131,10 @@ void Machine::lane_main(void* argument) {
   auto& lane = *static_cast<LaneState*>(argument);
   Machine& machine = *lane.machine;
   try {
-    machine.kernel_.run(lane, machine.params_, reinterpret_cast<void*>(machine.block_of(lane).shared));
+    {
+      const InKernel in_kernel(lane, machine.sanitizer_);
+      machine.kernel_.run(lane, machine.params_, reinterpret_cast<void*>(machine.block_of(lane).shared));
+    }
     machine.leave(lane);
   } catch (const Stop&) {
   } catch (...) {
@@ -235,48 +252,62 @@ Counters launch(Memory& memory, const Kernel& kernel, int blocks, const void* pa
 }
 
 // The functions that a context calls.
-namespace {
-LaneState& state(Lane& lane) { return static_cast<LaneState&>(lane); }
-}  // namespace
+Call::Call(Lane& caller) : lane(static_cast<LaneState&>(caller)), machine(*lane.machine) { machine.sanitizer().to_executor(); }
+Call::~Call() { machine.sanitizer().to_kernel(lane.sanitizer_fiber); }
 
 std::byte* Lane::access(const void* base, std::int64_t index, std::size_t unit, std::size_t bytes, Access how, const Place& at) {
-  return state(*this).machine->access(state(*this), base, index, unit, bytes, how, at);
+  const Call call(*this);
+  return call.machine.access(call.lane, base, index, unit, bytes, how, at);
 }
 void Lane::check_extent(std::int64_t index, std::int64_t extent, const Place& at) {
-  if (index < 0 || index >= extent)
-    state(*this).machine->fail(state(*this), FaultKind::out_of_bounds, at,
-                               "takes element " + std::to_string(index) + " of an array of " + std::to_string(extent));
+  if (index >= 0 && index < extent) return;
+  const Call call(*this);
+  call.machine.fail(call.lane, FaultKind::out_of_bounds, at,
+                    "takes element " + std::to_string(index) + " of an array of " + std::to_string(extent));
 }
 void Lane::prefetch(const void* base, std::int64_t index, std::size_t unit, const Place& at) {
-  state(*this).machine->prefetch(state(*this), base, index, unit, at);
+  const Call call(*this);
+  call.machine.prefetch(call.lane, base, index, unit, at);
 }
 void Lane::copy_async(void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t bytes, bool valid,
                       const Place& at) {
-  state(*this).machine->copy_async(state(*this), to, index, from, from_index, bytes, valid, at);
+  const Call call(*this);
+  call.machine.copy_async(call.lane, to, index, from, from_index, bytes, valid, at);
 }
-void Lane::commit_copies() { ++state(*this).group; }
+void Lane::commit_copies() { ++static_cast<LaneState&>(*this).group; }
 void Lane::wait_copies(int groups) {
-  LaneState& lane = state(*this);
+  const Call call(*this);
   const auto staying = static_cast<std::uint64_t>(groups);
-  if (lane.group > staying) lane.machine->land_copies(lane, lane.group - staying);
+  if (call.lane.group > staying) call.machine.land_copies(call.lane, call.lane.group - staying);
 }
-void Lane::barrier(const Place& at) { state(*this).machine->barrier(state(*this), at); }
+void Lane::barrier(const Place& at) {
+  const Call call(*this);
+  call.machine.barrier(call.lane, at);
+}
 void Lane::named_barrier(int id, int threads_expected, bool waits, const Place& at) {
-  state(*this).machine->named_barrier(state(*this), id, threads_expected, waits, at);
+  const Call call(*this);
+  call.machine.named_barrier(call.lane, id, threads_expected, waits, at);
 }
-void Lane::sync_warp(std::uint32_t lanes, const Place& at) { state(*this).machine->sync_warp(state(*this), lanes, at); }
+void Lane::sync_warp(std::uint32_t lanes, const Place& at) {
+  const Call call(*this);
+  call.machine.sync_warp(call.lane, lanes, at);
+}
 void Lane::meet(const Meeting& meeting, std::uint32_t lanes, void* data, const Place& at) {
-  state(*this).machine->meet(state(*this), meeting, lanes, data, at);
+  const Call call(*this);
+  call.machine.meet(call.lane, meeting, lanes, data, at);
 }
 void Lane::check_source(int lane, std::uint32_t lanes, const char* name, const Place& at) {
-  state(*this).machine->check_source(state(*this), lane, lanes, name, at);
+  const Call call(*this);
+  call.machine.check_source(call.lane, lane, lanes, name, at);
 }
 std::uint64_t Lane::update(Update what, const void* base, std::int64_t index, std::size_t bytes, std::uint64_t value,
                            std::uint64_t expected, kernels::Order order, const Place& at) {
-  return state(*this).machine->update(state(*this), what, base, index, bytes, value, expected, order, at);
+  const Call call(*this);
+  return call.machine.update(call.lane, what, base, index, bytes, value, expected, order, at);
 }
 void Lane::wait_at_least(const std::uint32_t* flag, std::int64_t index, std::uint32_t target, const Place& at) {
-  state(*this).machine->wait_at_least(state(*this), flag, index, target, at);
+  const Call call(*this);
+  call.machine.wait_at_least(call.lane, flag, index, target, at);
 }
 
 }  // namespace diecast::simt

@@ -16,6 +16,7 @@
 #include "counting.hpp"
 #include "fibers.hpp"
 #include "memory.hpp"
+#include "race_sanitizer.hpp"
 #include "races.hpp"
 
 namespace diecast::simt {
@@ -46,24 +47,31 @@ struct Copy {  // asynchronous, on its way
   std::array<std::byte, 16> seen;  // what lay there when it was started
   std::uint64_t group;
   Place place;
+  SanitizerOrder landed{};
 };
 
 struct BulkCopy {
   Address to, from;
   std::vector<std::byte> seen;
   Place place;
+  SanitizerOrder landed{};
 };
 // Where bulk copies arrive.
 struct BulkBarrier {
   int copies = 0;           // of a phase
+  int copier = 0;           // among those of its block; barriers after the 32nd share theirs with others
   std::uint32_t phase = 0;  // that is not over
   std::vector<BulkCopy> started{};
   std::vector<LaneState*> waiting{};
+  // What those who started the copies knew; whoever waits learns what belongs to his phase, and nothing of the next one.
+  OthersPtr told{}, told_before{};
+  std::vector<SanitizerOrder> landed{};  // of the phase before
 };
 
 struct LaneState : Lane {
   Machine* machine = nullptr;
   Fiber fiber;
+  void* sanitizer_fiber = nullptr;
   Status status = Status::left;
   std::uint32_t index = 0;  // among the lanes that are alive
   Clock clock;
@@ -88,6 +96,7 @@ struct NamedBarrier {
   std::uint32_t warps = 0;  // that came
   std::vector<LaneState*> waiting;
   Gathering gathering;
+  SanitizerOrder order;
 };
 
 struct WarpState {
@@ -107,11 +116,23 @@ struct BlockState {
   std::array<NamedBarrier, 16> named;
   std::unordered_map<Address, BulkBarrier> bulk;
   Records records;  // of shared memory
+  std::array<std::uint32_t, kernels::warp_lanes> copier_epochs{};
   std::uint32_t stamp = 0;
   Address shared = 0;
 };
 
 std::string short_place(const Place&);  // file and line
+
+// A lane's call of the executor: from here to its end no lane runs, for the thread sanitizer.
+class Call {
+ public:
+  explicit Call(Lane&);
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  LaneState& lane;
+  Machine& machine;
+};
 
 class Machine {
  public:
@@ -120,6 +141,7 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
   Counters run();
+  const RaceSanitizer& sanitizer() const { return sanitizer_; }
 
   std::byte* access(LaneState&, const void* base, std::int64_t index, std::size_t unit, std::size_t bytes, Access, const Place&);
   void prefetch(LaneState&, const void* base, std::int64_t index, std::size_t unit, const Place&);
@@ -170,10 +192,15 @@ class Machine {
 
   // Memory (accesses.cpp).
   Target target(LaneState&, const void* base, std::int64_t index, std::size_t unit, std::size_t bytes, const char* verb, const Place&);
-  void check_race(LaneState&, const Target&, std::size_t bytes, Touch, const Place&);
+  struct Copier {  // what moves bytes of bulk copies
+    int number;
+    Clock clock;
+  };
+  void check_race(LaneState&, const Target&, std::size_t bytes, Touch, const Place&, const Copier* = nullptr);
   Records& records_of(const Region&);
-  void release(LaneState&, Address, bool continues);
-  void acquire(LaneState&, Address);
+  // What it knows, and what a copier does in its epoch; what the lane does from here on is not part of it.
+  OthersPtr tell(LaneState&, const Copier* = nullptr);
+  void learn(LaneState&, const OthersPtr&);
 
   // Bulk copies (bulk.cpp).
   struct BulkTarget {
@@ -200,6 +227,7 @@ class Machine {
   std::uint64_t launch_;
   std::uint32_t stamp_;
   int warps_;
+  RaceSanitizer sanitizer_;
 
   std::vector<std::unique_ptr<BlockState>> blocks_;  // those that are alive
   std::unique_ptr<LaneState[]> lanes_;

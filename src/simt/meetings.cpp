@@ -101,6 +101,9 @@ void Machine::check_source(LaneState& lane, int from, std::uint32_t lanes, const
 void Machine::sync_warp(LaneState& lane, std::uint32_t mask, const Place& at) {
   if (!come(lane, "sync_warp", mask, nullptr, at)) return;
   ++counters_.warp_barriers;
+  sanitizer_.meet([&](auto each) {
+    for (std::uint32_t left = mask; left != 0; left &= left - 1) each(lane_of_warp(lane, __builtin_ctz(left)).sanitizer_fiber);
+  });
   if (options_.races) {
     Gathering gathering;
     for (std::uint32_t left = mask; left != 0; left &= left - 1) {
@@ -139,6 +142,9 @@ void Machine::barrier(LaneState& lane, const Place& at) {
   ++counters_.barriers;
   if (options_.count)
     for (int warp = 0; warp < warps_; ++warp) flush_requests(block, warp);
+  sanitizer_.meet([&](auto each) {
+    for (int thread = 0; thread < kernel_.threads; ++thread) each(block.lanes[thread].sanitizer_fiber);
+  });
   if (options_.races) {
     Gathering gathering;
     for (int thread = 0; thread < kernel_.threads; ++thread) gathering.add(block.lanes[thread].clock, thread);
@@ -190,6 +196,7 @@ void Machine::named_barrier(LaneState& lane, int id, int threads, bool waits, co
       named.gathering.add(other.clock, other.thread);
       if (!waits) ++other.clock.epoch;  // what it does from here on is not ordered by this barrier
     }
+    sanitizer_.release(other.sanitizer_fiber, named.order);
     if (waits) named.waiting.push_back(&other);
   }
   if (named.came < named.threads) {
@@ -206,8 +213,10 @@ void Machine::named_barrier(LaneState& lane, int id, int threads, bool waits, co
   ++counters_.named_barriers;
   const std::vector<LaneState*> waiting = std::move(named.waiting);
   const Clock after = options_.races ? named.gathering.close(++versions_) : Clock{};
+  const SanitizerOrder order = std::move(named.order);
   named = {};
   for (LaneState* other : waiting) {
+    sanitizer_.acquire(other->sanitizer_fiber, order);
     if (options_.races) other->clock = after;
     if (other != &lane) wake(*other);
   }

@@ -13,11 +13,22 @@
 
 namespace diecast::simt {
 
-enum class Touch : unsigned char { read, write, atomic };
+enum class Touch : unsigned char { read, write, atomic_read, atomic_update };
+
+// Two reads never do, however they are made; nor do two atomic operations.
+inline bool conflict(Touch a, Touch b) {
+  const auto reads = [](Touch one) { return one == Touch::read || one == Touch::atomic_read; };
+  const auto is_atomic = [](Touch one) { return one == Touch::atomic_read || one == Touch::atomic_update; };
+  return !(reads(a) && reads(b)) && !(is_atomic(a) && is_atomic(b));
+}
+// Whatever conflicts with `old` conflicts with `now`, too.
+inline bool covers(Touch now, Touch old) {
+  return now == old || now == Touch::write || (now == Touch::atomic_update && old == Touch::atomic_read);
+}
 
 struct Record {
   std::uint32_t next;   // 0: none
-  std::uint32_t warp;   // of the grid
+  std::uint32_t warp;   // of the grid; a block has one more, whose lanes are its bulk copies
   std::uint32_t epoch;  // of these lanes
   std::uint32_t lanes;
   std::uint32_t version;  // of what they knew
@@ -56,7 +67,7 @@ class Records {
 
 struct Toucher {
   std::uint32_t block, warp, lane;  // warp: of the grid
-  std::uint32_t warps;              // of a block
+  std::uint32_t warps;              // of a block, its bulk copies among them
   const Clock* clock;
 
   bool knows(const Record& record) const {
@@ -99,30 +110,33 @@ inline std::optional<Record> touch(Memory::Impl& memory, Records& records, std::
     if (cell.first != 0)
       if (const Record& latest = records[cell.first];
           latest.lanes == own && latest.warp == who.warp && latest.epoch == who.clock->epoch && latest.bytes == mask)
-        if (latest.touch == how || (latest.touch == Touch::write && how == Touch::read)) continue;
+        if (covers(latest.touch, how)) continue;
 
     std::uint32_t before = 0, found = 0;
     for (std::uint32_t i = cell.first; i != 0;) {
       Record& record = records[i];
       const std::uint32_t next = record.next;
-      // A lane that knows the same has done the same in the same epoch, and has looked at all that lies further back.
-      if (record.touch == how && how != Touch::write && record.warp == who.warp && record.epoch == who.clock->epoch &&
+      // A lane that knows the same has done the same in the same epoch. What lies further back may be its own, and so news to this one.
+      if (found == 0 && record.touch == how && how != Touch::write && record.warp == who.warp && record.epoch == who.clock->epoch &&
           record.version == who.clock->version && record.bytes == mask) {
         record.lanes |= own;
-        if (before != 0) records[before].next = next;
         found = i;
-        break;
+        if (before == 0)
+          before = i;
+        else
+          records[before].next = next;
+        i = next;
+        continue;
       }
       if ((record.bytes & mask) != 0) {
-        const bool conflict = record.touch != how || how == Touch::write;
         const bool known = who.knows(record);
-        if (conflict && !known) {
+        if (!known && conflict(record.touch, how)) {
           Record racing = record;
           racing.lanes = who.unknown_lanes(record);
           return racing;
         }
         // What is ordered before this access and covered by it needs no memory: whoever is ordered after this one is after that, too.
-        if (known && (record.bytes & ~mask) == 0 && (how == Touch::write || record.touch == how)) {
+        if (known && (record.bytes & ~mask) == 0 && covers(how, record.touch)) {
           (before == 0 ? cell.first : records[before].next) = next;
           records.remove(i);
           i = next;

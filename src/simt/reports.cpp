@@ -33,10 +33,11 @@ std::string ranges(const std::vector<int>& numbers) {
 const char* verb(Touch touch) {
   switch (touch) {
     case Touch::read:
+    case Touch::atomic_read:
       return "loads";
     case Touch::write:
       return "stores to";
-    case Touch::atomic:
+    case Touch::atomic_update:
       return "updates";
   }
   return "";
@@ -69,16 +70,19 @@ void Machine::fail(LaneState& lane, FaultKind kind, const Place& at, const std::
 }
 
 void Machine::fail_race(LaneState& lane, const Region& region, Address address, Touch how, const Place& at, const Record& other) {
-  const auto block = other.warp / static_cast<std::uint32_t>(warps_);
-  const auto thread = 32 * (other.warp % static_cast<std::uint32_t>(warps_)) + static_cast<std::uint32_t>(__builtin_ctz(other.lanes));
+  const auto warps = static_cast<std::uint32_t>(warps_ + 1);
+  const auto block = other.warp / warps, warp = other.warp % warps;
+  const auto thread = 32 * warp + static_cast<std::uint32_t>(__builtin_ctz(other.lanes));
+  const std::string whom = warp + 1 == warps ? "a bulk copy" : "thread " + std::to_string(thread);
   fail(lane, FaultKind::race, at,
-       std::string(verb(how)) + " " + element(region, address) + ", and nothing orders this and what thread " + std::to_string(thread) +
+       std::string(verb(how)) + " " + element(region, address) + ", and nothing orders this and what " + whom +
            (static_cast<int>(block) == lane.block ? "" : " of block " + std::to_string(block)) + " does there (it " + verb(other.touch) +
            " it at " + short_place(other.place) + "),");
 }
 
 // The frames of the lane that failed are not unwound: an instruction that never throws has no way for it.
 void Machine::segment_violation(LaneState* lane, Address address) {
+  lane->machine->sanitizer_.to_executor();
   lane->machine->blame_violation(*lane, address);
   lane->fiber.leave_for(lane->machine->scheduler_);
 }
@@ -102,6 +106,7 @@ void Machine::stuck() {
   for (const auto& block : blocks_)
     for (int thread = 0; thread < kernel_.threads; ++thread) {
       const LaneState& lane = block->lanes[thread];
+      if (lane.machine == nullptr) continue;  // of a block that has not begun
       std::string what;
       switch (lane.status) {
         case Status::meeting:

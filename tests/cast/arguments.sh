@@ -86,10 +86,7 @@ cast --emulated tiny Hi; expect_status 0; expect_last "engine: $project/build/ca
 expect_out "<run>"$'\n'"<--backend>"$'\n'"<emulated>"$'\n'"<-->"$'\n'"<Hi>"
 cast --emulated tiny Hi -- --backend cpu; expect_out "<run>"$'\n'"<--backend>"$'\n'"<cpu>"$'\n'"<-->"$'\n'"<Hi>"
 cast --emulated tiny; expect_status 0; expect_out ''
-without=  # PATH less the folders that have nvcc
-IFS=: read -r -a places <<<"$PATH"
-for place in "${places[@]}"; do if [[ ! -x $place/nvcc ]]; then without+=:$place; fi; done
-CUDACXX=$lab/none CUDA_PATH=$lab/none PATH=${without#:} cast --cuda tiny Hi
+CUDACXX=$lab/none CUDA_PATH=$lab/none PATH=$(without nvcc) cast --cuda tiny Hi
 expect_sentence 2 "nvcc is not here, which compiles the backend cuda"
 # The known folder under another path is the known model.
 cast "$project/models/../models/tiny" Hi; expect_last "engine: $project/build/cast/engines/tiny"

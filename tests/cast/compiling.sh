@@ -25,6 +25,15 @@ mkdir -p "$project/docs"; echo x >"$project/docs/page.md"; cast tiny Hi; expect_
 # A deleted engine comes back.
 rm "$engine"; cast tiny Hi; expect_status 0; expect_count compilations 3
 
+# No more compilers at once than fit into a container's memory.
+printf '#!/bin/sh\necho 8\n' >bin/nproc
+printf '#!/bin/sh\necho "$*" >>"$LAB/ran"\nexec %s "$@"\n' "$(command -v ninja)" >bin/ninja; chmod +x bin/nproc bin/ninja
+echo 1700000000 >limit; sed -i 's|^memory_limit=.*|memory_limit=$LAB/limit|' "$project/tools/build.sh"
+cast tiny; expect_status 0; if [[ $(<ran) != *" -j 1 "* ]]; then problem "$(<ran)"; fi
+rm -f ran; echo max >limit; touch "$project/source.txt"; cast tiny; expect_status 0
+if [[ $(<ran) == *" -j 1 "* ]] && (($(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo) > 4000000)); then problem "$(<ran)"; fi
+rm -f ran bin/nproc bin/ninja
+
 # A failing compiler: one sentence and the log, no engine line; then mended.
 echo "no such thing" >broken; echo 3 >"$project/source.txt"
 cast tiny Hi; expect_sentence 1 "compiling the engine of tiny failed; the compiler's words are in $project/build/cast/engine_tiny.log"

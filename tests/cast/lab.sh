@@ -120,6 +120,12 @@ script() {
   out=$(<"$lab/out")
   err=$(<"$lab/err")
 }
+without() {  # PROGRAM: PATH less the folders that have it
+  local place places path=
+  IFS=: read -r -a places <<<"$PATH"
+  for place in "${places[@]}"; do if [[ ! -x $place/$1 ]]; then path+=:$place; fi; done
+  printf '%s' "${path#:}"
+}
 expect_status() { if [[ $status != "$1" ]]; then problem "status $status, not $1; stderr: $err"; fi; }
 expect_out() { if [[ $out != "$1" ]]; then problem "stdout: $out"; fi; }
 expect_err() { if [[ $err != *"$1"* ]]; then problem "stderr has no \"$1\": $err"; fi; }

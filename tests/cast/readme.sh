@@ -19,7 +19,7 @@ for page in README.md docs/*.md; do
   done < <(sed '/^ *```/,/^ *```/d' "$page" | grep -o '](\([^)]*\))' | sed 's/^](//; s/)$//; s/#.*//')
 done
 
-for package in "${cast_packages[@]%%:*}" catch2 python3-pip; do
+for package in "${cast_packages[@]%%:*}" "${emulated_packages[@]}" catch2 python3-pip; do
   if ! grep -q -w -F -e "$package" README.md; then problem "README.md does not name the package $package"; fi
 done
 for name in $(known_names); do

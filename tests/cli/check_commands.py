@@ -273,6 +273,15 @@ class Refusals(unittest.TestCase):
             self.assertIn(command, done.stdout.decode())
             self.assertEqual(engine(command, "--help").returncode, 0)
 
+    def test_help_offers_only_what_does_something(self):
+        for command in ["chat", "serve", "pack"]:  # they give no result that could be JSON
+            self.assertNotIn("--json", engine(command, "--help").stdout.decode())
+            done = engine(command, "--model", tiny, "--json", *(["/nowhere"] if command == "pack" else []))
+            self.assertEqual((done.returncode, done.stdout), (2, b""))
+        self.assertNotIn("--backend", engine("pack", "--help").stdout.decode())  # it packs for every backend
+        self.assertNotIn("--kernels", engine("run", "--help").stdout.decode())  # this engine has no device code
+        self.assertIn("default: the model inside this program", engine("run", "--help").stdout.decode())
+
 
 class AnyModel(unittest.TestCase):
     def test_a_file_without_a_config_runs_on_the_reference(self):

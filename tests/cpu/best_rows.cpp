@@ -1,31 +1,15 @@
 // The best rows of a head are those that sorting all of its logits gives, the same bits, with a screen and without, on any number of threads.
-#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
-#include <limits>
 #include <vector>
 
 #include "models.hpp"
 #include "odd_specs.hpp"
+#include "sorted_best.hpp"
 
 using namespace diecast;
 
 namespace {
-
-// All logits of a head as the backend computes them, and the best by sorting.
-std::vector<Candidate> sorted_best(std::span<const float> logits, Best best) {
-  std::vector<float> sorted;
-  for (int id = 0; id < best.ids; ++id)
-    if (!std::isnan(logits[static_cast<std::size_t>(id)])) sorted.push_back(logits[static_cast<std::size_t>(id)]);
-  std::sort(sorted.begin(), sorted.end(), std::greater<>());
-  const auto count = static_cast<std::size_t>(best.count);
-  const float bar = sorted.size() < count ? -std::numeric_limits<float>::infinity() : sorted[count - 1];
-  std::vector<Candidate> candidates;
-  for (int id = 0; id < best.ids; ++id)
-    if (!(logits[static_cast<std::size_t>(id)] < bar)) candidates.push_back({id, logits[static_cast<std::size_t>(id)]});
-  return candidates;
-}
 
 void check_same(std::span<const Candidate> found, std::span<const Candidate> right) {
   REQUIRE(found.size() == right.size());
@@ -74,7 +58,7 @@ TEST_CASE("the best of a screened head are the best of all its logits, ties and 
         const int count = position % 3 == 0 ? 1 : position % 3 == 1 ? 7 : 64;
         const Best best{count, position % 2 == 0 ? spec.vocab : 98'765};
         const std::vector<Row> asks{{(position * 7919) % spec.vocab, position, sequence, true, best}}, asks_all{{(position * 7919) % spec.vocab, position, sequence, true}};
-        const std::vector<Candidate> right = sorted_best(all->forward(asks_all).row(0), best);
+        const std::vector<Candidate> right = testing::sorted_best(all->forward(asks_all).row(0), best);
         const Logits found = context->forward(asks);
         REQUIRE(found.best.size() == 1);
         check_same(found.best[0], right);
@@ -107,7 +91,7 @@ TEST_CASE("several rows are screened together, and many read the whole head") {
     int next = 0;
     for (const Row& row : rows) {
       if (!row.logits) continue;
-      check_same(found.best[static_cast<std::size_t>(next)], sorted_best(right.row(next), row.best));
+      check_same(found.best[static_cast<std::size_t>(next)], testing::sorted_best(right.row(next), row.best));
       ++next;
     }
     REQUIRE(found.best.size() == static_cast<std::size_t>(next));
@@ -130,7 +114,7 @@ TEST_CASE("what is no number is among the best, wherever it lies") {
   all->table().add();
   for (int position = 0; position < 8; ++position) {
     const Best best{3, spec.vocab};
-    const std::vector<Candidate> right = sorted_best(all->forward(std::vector<Row>{{position, position, 0, true}}).row(0), best);
+    const std::vector<Candidate> right = testing::sorted_best(all->forward(std::vector<Row>{{position, position, 0, true}}).row(0), best);
     const Logits found = context->forward(std::vector<Row>{{position, position, 0, true, best}});
     check_same(found.best[0], right);
     CHECK(std::any_of(right.begin(), right.end(), [](const Candidate& one) { return one.id == 70'001; }));

@@ -72,6 +72,21 @@ TEST_CASE("What a sequence holds is not evicted, though it was used longest ago"
   tree.table.remove(sequence);
 }
 
+TEST_CASE("A sequence that has gone on since it was last known takes nothing over: it would stand behind what the sequence has") {
+  Tree tree(8);
+  const auto ids = prompt_of(40, 1);
+  tree.compute(ids);
+  const int sequence = tree.table.add();
+  PrefixCache::Place place;
+  for (int i = 0; i < 16; ++i) tree.table.append(sequence);  // its first block, which the tree was not told
+  tree.cache.advance(place, sequence, ids);
+  CHECK(tree.table.length(sequence) == 16);
+  tree.cache.extend(place, sequence, ids);
+  tree.cache.advance(place, sequence, ids);
+  CHECK(tree.table.length(sequence) == 32);
+  tree.table.remove(sequence);
+}
+
 TEST_CASE("To use a beginning is to use all that it stands on; to find it is to use it") {
   const auto root = prompt_of(16, 1), leaf = prompt_of(16, 2), other = prompt_of(16, 3), third = prompt_of(16, 4);
   {
@@ -117,6 +132,43 @@ TEST_CASE("What is computed again counts once, and is no hit") {
   for (const Heard& heard : company.heard) CHECK(heard.answer->usage.cached_tokens == 0);
 }
 
+TEST_CASE("A prompt that is sent back in the middle counts once, and is no hit when it is read again") {
+  Company company(endless(), {.cache_tokens = 128, .running = 2, .step_tokens = 3});
+  Heard& old = company.ask({.prompt = prompt_of(60, 1), .max_tokens = 60});
+  while (old.ids.empty()) company.scheduler.step();
+  Heard& young = company.ask({.prompt = prompt_of(45, 2), .max_tokens = 5});
+  while (company.scheduler.stats().preempted == 0) REQUIRE(company.scheduler.step());
+  CHECK(young.ids.empty());
+  company.steps();
+  CHECK(company.scheduler.stats().prompt_tokens == 60 + 45);
+  CHECK(company.scheduler.stats().cached_tokens == 0);
+  CHECK(young.answer->usage.cached_tokens == 0);
+  check_same(young, alone(endless(), {.prompt = prompt_of(45, 2), .max_tokens = 5}));
+}
+
+TEST_CASE("Two alike that were sent back help each other to read again, and that is no hit") {
+  Company company(endless(), {.cache_tokens = 128, .running = 3, .step_tokens = 20});  // 8 blocks
+  const Request same{.prompt = prompt_of(14, 2), .max_tokens = 80};  // no whole block, so the first time there is nothing to find
+  company.ask({.prompt = prompt_of(3, 1), .max_tokens = 120});       // needs all of them in the end
+  Heard &first = company.ask(same), &second = company.ask(same);
+  int rows = 0;
+  while (!company.heard[0].over()) {
+    REQUIRE(company.scheduler.step());
+    rows = company.model->rows_run;
+  }
+  CHECK(company.scheduler.stats().preempted == 2);
+  CHECK(company.scheduler.stats().running == 0);
+  const auto computed = first.ids.size() + second.ids.size() + 2 * 14;
+  company.steps();
+  CHECK(company.model->rows_run - rows < static_cast<int>(first.ids.size() + second.ids.size() + 2 * 14));  // one read for both
+  CHECK(computed > 100);
+  CHECK(company.scheduler.stats().cached_tokens == 0);
+  for (const Heard* heard : {&first, &second}) {
+    CHECK(heard->answer->usage.cached_tokens == 0);
+    check_same(*heard, alone(endless(), same));
+  }
+}
+
 TEST_CASE("Nobody joins who would throw others out at once") {
   Company company(endless(), {.cache_tokens = 96});  // 6 blocks
   for (int i = 0; i < 2; ++i) company.ask({.prompt = prompt_of(30, i), .max_tokens = 20});  // 2 blocks each now, 4 in the end
@@ -145,7 +197,7 @@ TEST_CASE("Each choice says what was cached, and no more run than may") {
 }
 
 TEST_CASE("Choices whose prompt is tried alone fork no more than there is room for") {
-  for (const int blocks : {4, 5, 6, 8}) {
+  for (const int blocks : {4, 5, 6, 7, 8}) {
     CAPTURE(blocks);
     Company company(endless(), {.cache_tokens = 16 * blocks});
     Heard& neighbour = company.ask({.prompt = prompt_of(14, 9), .max_tokens = 30});
@@ -154,12 +206,14 @@ TEST_CASE("Choices whose prompt is tried alone fork no more than there is room f
     std::vector<Heard*> all;
     for (Heard& one : heard) all.push_back(&one);
     company.scheduler.submit({.request = {.prompt = prompt_of(20, 1), .max_tokens = 10}, .events = record(all), .choices = 4});
+    Heard& younger = company.ask({.prompt = prompt_of(20, 5), .max_tokens = 10});  // in the same step, where there is room
     int calls = 0;
     company.model->before_forward = [&] {
       if (++calls == 1) throw Error("once", Blame::program);  // the pass that reads the prompt; then each of its parts runs
     };
     company.steps();
     check_same(neighbour, alone(endless(), {.prompt = prompt_of(14, 9), .max_tokens = 30}));
+    check_same(younger, alone(endless(), {.prompt = prompt_of(20, 5), .max_tokens = 10}));
     for (std::uint32_t i = 0; i < 4; ++i) check_same(heard[i], alone(endless(), {.prompt = prompt_of(20, 1), .max_tokens = 10, .choice = i}));
     CHECK(whole(company.scheduler.stats()));
   }
@@ -192,6 +246,59 @@ TEST_CASE("A request's choices all come before the next request's first") {
     for (const Heard& one : heard) CHECK(one.over());
   }
   company.steps();
+}
+
+TEST_CASE("The youngest that goes back is of the last request, not the last choice of an older one") {
+  Company company(endless(), {.cache_tokens = 192});  // 12 blocks; each answer needs 4
+  std::vector<Heard> heard(3);
+  std::vector<Heard*> all;
+  for (Heard& one : heard) all.push_back(&one);
+  Request choices{.prompt = prompt_of(20, 1), .sampling = {.temperature = 1, .top_k = 8, .seed = 3}, .max_tokens = 40};
+  company.scheduler.submit({.request = std::move(choices), .events = record(all), .choices = 3});
+  Heard& last = company.ask({.prompt = prompt_of(10, 2), .max_tokens = 50});
+  while (company.scheduler.stats().preempted == 0) REQUIRE(company.scheduler.step());
+  CHECK(company.scheduler.stats().preempted == 1);
+  const auto had = last.ids.size();
+  CHECK(had < 50);
+  for (const Heard& one : heard) CHECK(one.ids.size() == heard[0].ids.size());
+  company.scheduler.step();
+  CHECK(last.ids.size() == had);
+  company.steps();
+}
+
+TEST_CASE("A choice that was sent back goes on before the next one of its request begins") {
+  Company company(endless(), {.cache_tokens = 128, .running = 2});  // 8 blocks; each answer needs 7
+  std::vector<Heard> heard(4);
+  std::vector<Heard*> all;
+  for (Heard& one : heard) all.push_back(&one);
+  const auto request = [](std::uint32_t i) {
+    return Request{.prompt = prompt_of(10, 1), .sampling = {.temperature = 1, .top_k = 8, .seed = 3}, .max_tokens = 100, .choice = i};
+  };
+  company.scheduler.submit({.request = request(0), .events = record(all), .choices = 4});
+  while (company.scheduler.stats().preempted == 0) REQUIRE(company.scheduler.step());
+  const auto had = heard[1].ids.size();
+  CHECK(had > 30);
+  while (heard[2].ids.empty()) REQUIRE(company.scheduler.step());
+  CHECK(heard[1].ids.size() > had);
+  company.steps();
+  for (std::uint32_t i = 0; i < 4; ++i) check_same(heard[i], alone(endless(), request(i)));
+}
+
+TEST_CASE("Who asks for log-probabilities gets all logits, though the best of them suffice for his neighbours") {
+  Company company(endless());
+  company.model->gives_best = true;
+  const auto request = [](int i) {
+    return Request{.prompt = prompt_of(10, i),
+                   .sampling = {.temperature = i == 3 ? 1.0 : 0.0, .top_k = i == 3 ? 3 : 0, .seed = 1},
+                   .max_tokens = 20,
+                   .logprobs = i == 2 ? std::optional(2) : std::nullopt};
+  };
+  for (int i = 1; i < 4; ++i) {  // one alone, then with each of the others
+    company.ask(request(i));
+    company.scheduler.step();
+  }
+  company.steps();
+  for (int i = 1; i < 4; ++i) check_same(company.heard[static_cast<std::size_t>(i - 1)], alone(endless(), request(i)));
 }
 
 TEST_CASE("A loop that is stopped ends those that wait, too") {

@@ -182,14 +182,47 @@ TEST_CASE("Drafts change no answer, whatever the text") {
 
 TEST_CASE("A draft is what followed the same tokens before") {
   CHECK(draft_from(std::vector<int>{1, 2, 3, 4, 5, 1, 2, 3}, 2) == std::vector<int>{4, 5});
-  CHECK(draft_from(std::vector<int>{1, 2, 3, 4, 5, 1, 2, 3}, 9) == std::vector<int>{4, 5, 1, 2, 3});
+  CHECK(draft_from(std::vector<int>{1, 2, 3, 4, 5, 1, 2, 3}, 9) == std::vector<int>{4, 5, 1, 2, 3, 4, 5, 1, 2});  // and round again
   CHECK(draft_from(std::vector<int>{1, 2, 7, 1, 2, 8, 1, 2}, 1) == std::vector<int>{8});  // the latest one
   CHECK(draft_from(std::vector<int>{9, 2, 3, 4, 7, 2, 3}, 1) == std::vector<int>{4});     // two tokens where three are nowhere
-  CHECK(draft_from(std::vector<int>{5, 5, 5, 5}, 3) == std::vector<int>{5});              // it may overlap itself
+  CHECK(draft_from(std::vector<int>{5, 5, 5, 5}, 3) == std::vector<int>{5, 5, 5});        // it may overlap itself
   CHECK(draft_from(std::vector<int>{1, 2, 3, 4}, 3).empty());
   CHECK(draft_from(std::vector<int>{1, 2, 1, 2}, 0).empty());
   CHECK(draft_from(std::vector<int>{1, 1}, 3).empty());
   CHECK(draft_from(std::vector<int>{}, 3).empty());
+}
+
+TEST_CASE("A draft follows the longest match, and none that is shorter than was asked for") {
+  const std::vector<int> history{7, 1, 2, 3, 4, 9, 2, 3, 5, 8, 1, 2, 3};  // 1 2 3 stands before 4, the later 2 3 before 5
+  CHECK(draft_from(history, 1) == std::vector<int>{4});
+  CHECK(draft_from(history, 1, 3) == std::vector<int>{4});
+  CHECK(draft_from(history, 1, 4).empty());
+}
+
+TEST_CASE("A drafter that was right reaches further, one that was wrong asks for more") {
+  std::vector<int> history(40);
+  for (std::size_t i = 0; i < history.size(); ++i) history[i] = static_cast<int>(i % 20);  // a match of sixteen and more
+  Drafter drafter;
+  CHECK(drafter.draft(history, 100).size() == 4);
+  drafter.judge(4, 4);
+  CHECK(drafter.draft(history, 100).size() == 8);
+  CHECK(drafter.draft(history, 5).size() == 5);
+  drafter.judge(8, 3);
+  CHECK(drafter.draft(history, 100).size() == 3);
+  drafter.judge(3, 0);
+  CHECK(drafter.draft(history, 100).size() == 1);
+
+  const std::vector<int> three{1, 2, 3, 9, 1, 2, 3}, two{8, 2, 3, 9, 1, 2, 3};
+  Drafter fresh;
+  CHECK(fresh.draft(three, 1) == std::vector<int>{9});
+  CHECK(fresh.draft(two, 1).empty());
+  fresh.judge(1, 1);
+  CHECK(fresh.draft(two, 1) == std::vector<int>{9});
+  fresh.judge(1, 0);
+  fresh.judge(1, 0);
+  CHECK(fresh.draft(three, 1).empty());
+  for (int i = 0; i < 100; ++i) fresh.judge(1, 0);
+  CHECK(fresh.draft(history, 1).size() == 1);  // it never gives up for good
 }
 
 TEST_CASE("Drafts of an impossible length are refused") { CHECK_THROWS_WITH(bench(scripted::hashed(vocab), 64, {.draft = -1}), Catch::Contains("-1")); }

@@ -132,6 +132,19 @@ TEST_CASE("A loop that waits uses no CPU, and wakes for what comes") {
   }
 }
 
+TEST_CASE("What was accepted before the end is answered, though the loop slept") {
+  for (int i = 0; i < 20; ++i) {
+    Company company(endless());
+    std::jthread loop([&](std::stop_token stop) { company.scheduler.run(stop); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // it sleeps, else the test is no worse than another
+    Heard& heard = company.ask({.prompt = prompt_of(5, i), .max_tokens = 3});
+    company.scheduler.close();
+    loop.join();
+    REQUIRE(heard.over());
+    CHECK(heard.ids.size() == 3);
+  }
+}
+
 TEST_CASE("Events may submit and cancel") {
   Company company(endless());
   std::atomic<int> answered = 0;

@@ -61,8 +61,7 @@ class Client {
     if (socket_ >= 0) ::close(socket_);
     socket_ = -1;
   }
-  void small_window() const {
-    const int bytes = 2048;
+  void small_window(int bytes = 2048) const {
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   }
   bool send(std::string_view text) const {
@@ -72,6 +71,11 @@ class Client {
       text.remove_prefix(static_cast<std::size_t>(sent));
     }
     return true;
+  }
+  // How much of it the socket takes without waiting.
+  std::size_t send_now(std::string_view text) const {
+    const ssize_t sent = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    return sent > 0 ? static_cast<std::size_t>(sent) : 0;
   }
   // More bytes; false at the end.
   bool more() {

@@ -59,7 +59,7 @@ TEST_CASE("With an API key, nobody asks without it") {
   Hosted hosted(answers({id_of("HI")}), options);
   Client client(hosted.port());
   const std::string body = Hosted::body(Json::object()).dump();
-  for (const char* header : {"", "Authorization: Bearer wrong\r\n", "Authorization: Bearer secre\r\n", "Authorization: Bearer secrets\r\n", "Authorization: secret\r\n", "Authorization: Bearer \r\n"}) {
+  for (const char* header : {"", "Authorization: Bearer wrong\r\n", "Authorization: Bearer Secret\r\n", "Authorization: Bearer seCret\r\n", "Authorization: Bearer secreT\r\n", "Authorization: Bearer secre\r\n", "Authorization: Bearer secrets\r\n", "Authorization: secret\r\n", "Authorization: Bearer \r\n"}) {
     const Reply reply = client.post_text("/v1/chat/completions", body, header);
     CHECK(reply.status == 401);
     CHECK(reply.headers.at("www-authenticate") == "Bearer");
@@ -81,6 +81,7 @@ TEST_CASE("Pages of other sites, and names that somebody points at this machine,
   CHECK(status("Host: localhost:" + port + "\r\n") == 200);
   CHECK(status("Host: 127.0.0.1:" + port + "\r\nOrigin: http://127.0.0.1:" + port + "\r\n") == 200);
   CHECK(status("Host: [::1]:" + port + "\r\n") == 200);
+  CHECK(status("Host: localhost\r\nOrigin: https://localhost\r\n") == 200);  // behind a proxy with TLS
   CHECK(status("Host: localhost\r\nOrigin: https://elsewhere.example\r\n") == 403);
   CHECK(status("Host: localhost\r\nOrigin: null\r\n") == 403);
   CHECK(status("Host: rebound.example\r\n") == 403);

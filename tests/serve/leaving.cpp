@@ -135,7 +135,7 @@ TEST_CASE("A backend that breaks is a 500 with its sentence; in a stream that ha
 TEST_CASE("A server that stops finishes what runs and refuses what is new") {
   Hosted hosted(endless());
   slow(hosted, 5);
-  Client runs(hosted.port()), idle(hosted.port()), later(hosted.port());
+  Client runs(hosted.port()), idle(hosted.port()), later(hosted.port()), fresh(hosted.port());
   CHECK(idle.get("/ready").status == 200);
   runs.send(asks({{"stream", true}, {"max_tokens", 100}}));
   runs.until("data: ");
@@ -148,6 +148,8 @@ TEST_CASE("A server that stops finishes what runs and refuses what is new") {
   const Reply refused = later.read();
   CHECK(refused.status == 503);
   CHECK(refused.headers.at("retry-after") == "5");
+  CHECK(refused.headers.at("connection") == "close");
+  CHECK(fresh.get("/health").status == 200);  // it has connected before, and may ask once
   CHECK(Client(hosted.port()).get("/ready").status == 503);
   CHECK(Client(hosted.port()).get("/health").status == 200);
   const Reply finished = runs.read();

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include <diecast/simt/launch.hpp>
+#include "second_judge.hpp"
 
 using namespace diecast;
 using kernels::CopyBarrier;
@@ -73,6 +73,43 @@ struct Once : Operation {
   }
 };
 
+// Whoever comes late to a phase that is over learns nothing of what was done before the next phase's copies were asked for.
+struct LateWaiter : Operation {
+  template <ExecutionContext C>
+  static void run(C& ctx, const Params& p, Shared& shared) {
+    const int thread = ctx.thread();
+    if (thread == 0) ctx.init_bulk(shared.copies, 0, 1);
+    if (thread == 1) ctx.store(shared.tile[1], 0, 1.0f);
+    ctx.barrier();
+    if (thread == 0) ctx.copy_bulk(shared.tile[0], 0, p.in, 0, 32, shared.copies, 0);
+    if (thread == 1 || thread == 32) ctx.wait_bulk(shared.copies, 0, 0);
+    if (thread == 1) ctx.store(p.out, 0, ctx.load(shared.tile[1], 0));
+    if (thread == 32) {
+      ctx.store(shared.tile[1], 0, 2.0f);
+      ctx.copy_bulk(shared.tile[0], 32, p.in, 32, 32, shared.copies, 0);
+    }
+    ctx.barrier();
+    ctx.wait_bulk(shared.copies, 0, 1);
+  }
+};
+
+// The barrier of the block says that the copy was asked for, and not that it has landed, whoever else has waited for it.
+template <bool stores_to_source>
+struct OneWarpWaits : Operation {
+  template <ExecutionContext C>
+  static void run(C& ctx, const Params& p, Shared& shared) {
+    if (ctx.thread() == 0) ctx.init_bulk(shared.copies, 0, 1);
+    ctx.barrier();
+    if (ctx.thread() == 0) ctx.copy_bulk(shared.tile[0], 0, p.in, 0, 64, shared.copies, 0);
+    ctx.barrier();
+    if (ctx.warp() == 0) ctx.wait_bulk(shared.copies, 0, 0);
+    if (!stores_to_source)
+      ctx.store(p.out, ctx.thread(), ctx.load(shared.tile[0], ctx.thread()));
+    else if (ctx.thread() == 63)
+      ctx.store(p.in, 0, 0.0f);  // the value that it has
+  }
+};
+
 struct There {
   simt::Memory memory;
   simt::Buffer<float> in, out;
@@ -91,11 +128,14 @@ bool caught(std::initializer_list<FaultKind> kinds) {
   using simt::Schedule;
   for (const Schedule schedule : {Schedule::forward, Schedule::reverse, Schedule::random, Schedule::laggard})
     for (const std::uint64_t seed : {1u, 2u}) {
-      There there;
+      There there, again;
+      const simt::Options options{.schedule = schedule, .seed = seed};
       try {
-        simt::launch<Op>(there.memory, 1, there.params(), {.schedule = schedule, .seed = seed});
+        const diecast_test::ExpectedReports either_may_be_first;
+        simt::launch<Op>(there.memory, 1, there.params(), options);
         return false;
       } catch (const simt::Fault& fault) {
+        diecast_test::check_second_judge<Op>(fault, again.memory, 1, again.params(), options);
         if (std::find(kinds.begin(), kinds.end(), fault.kind()) == kinds.end()) {
           UNSCOPED_INFO("schedule " << static_cast<int>(schedule) << ", seed " << seed << ": " << fault.what());
           return false;
@@ -136,6 +176,9 @@ TEST_CASE("planted: bulk copies that nobody waits for, or that a reader takes fo
 TEST_CASE("planted: bulk copies out of order with what other threads do") {
   CHECK(caught<TellsNobodyOfTheBarrier>({FaultKind::race, FaultKind::unwritten}));
   CHECK(caught<AsksBeforeAllHaveRead>({FaultKind::race, FaultKind::in_flight}));
+  CHECK(caught<LateWaiter>({FaultKind::race}));
+  CHECK(caught<OneWarpWaits<false>>({FaultKind::race, FaultKind::in_flight}));
+  CHECK(caught<OneWarpWaits<true>>({FaultKind::race}));
   CHECK(caught<Once<64, 0, 1, true, true, false>>({FaultKind::race}));        // the source changes under way
   CHECK(caught<Once<64, 0, 2, false, true, false>>({FaultKind::in_flight}));  // the next phase begins before the last was waited for
 }

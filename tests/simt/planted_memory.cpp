@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "faults.hpp"
+#include "second_judge.hpp"
 
 using namespace diecast;
 using diecast_test::said;
@@ -304,14 +305,16 @@ TEST_CASE("planted: asynchronous copies that nobody waits for, or too late") {
 }
 
 TEST_CASE("planted: an asynchronous copy that others read before they were told") {
-  Two two(128);
+  Two two(128), again(128);
   // Which of the two is said depends on who comes first.
   for (const auto schedule : {simt::Schedule::forward, simt::Schedule::reverse, simt::Schedule::random, simt::Schedule::laggard}) {
+    const simt::Options options{.schedule = schedule};
     try {
-      simt::launch<WaitsButTellsNobody>(two.memory, 1, two.params(), {.schedule = schedule});
+      simt::launch<WaitsButTellsNobody>(two.memory, 1, two.params(), options);
       FAIL("passed");
     } catch (const simt::Fault& fault) {
       CHECK((fault.kind() == FaultKind::in_flight || fault.kind() == FaultKind::race));
+      diecast_test::check_second_judge<WaitsButTellsNobody>(fault, again.memory, 1, again.params(), options);
     }
   }
 }

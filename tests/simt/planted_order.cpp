@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "faults.hpp"
+#include "second_judge.hpp"
 
 using namespace diecast;
 using diecast_test::said;
@@ -104,6 +105,35 @@ struct RefilledTooEarly : WithTile {
   }
 };
 
+// One lane stores a word and loads a byte of it, as does its neighbour. The two loads are kept as one access.
+struct LoadsLikeItsNeighbour : WithTile {
+  static constexpr int threads = 32;
+  template <ExecutionContext C>
+  static void run(C& ctx, const Params& p, Shared& shared) {
+    if (ctx.thread() == 2) ctx.store(shared.tile, 0, 0.0f);
+    ctx.barrier();
+    if (ctx.thread() == 0) ctx.store(shared.tile, 0, 1.0f);
+    if (ctx.thread() < 2) ctx.store(p.out, ctx.thread(), ctx.load(reinterpret_cast<const std::int8_t*>(&shared.tile[0]), 0));
+  }
+};
+
+// The source of a copy gets the value that it has, by the thread that started the copy or by another, before the one who started it has told
+// anybody that it has landed.
+template <int by>
+struct SourceOfACopy : WithTile {
+  template <ExecutionContext C>
+  static void run(C& ctx, const Params& p, Shared& shared) {
+    if (ctx.thread() == 0) {
+      ctx.store(p.out, 0, 1.0f);
+      ctx.copy_async(shared.tile, 0, p.out, 0);
+      ctx.commit_copies();
+    }
+    ctx.barrier();
+    if (ctx.thread() == by) ctx.store(p.out, 0, 1.0f);
+    ctx.wait_copies(pending<0>);
+  }
+};
+
 struct SameOutput : Operation {
   template <ExecutionContext C>
   static void run(C& ctx, const Params& p, Shared&) {
@@ -147,6 +177,24 @@ struct FlagWithoutAcquire : Cooperative {
     } else {
       while (ctx.load_relaxed(p.flag, 0) == 0) {
       }
+      ctx.store(p.out, 1, ctx.load(p.out, 0));
+    }
+  }
+};
+
+// The flag has another value than the exchange expects, so nothing is written there, and nothing released.
+struct FailedExchange : Cooperative {
+  template <ExecutionContext C>
+  static void run(C& ctx, const Params& p, Shared&) {
+    if (ctx.thread() != 0) return;
+    if (ctx.block() == 0) {
+      ctx.store(p.out, 0, 1.0f);
+      ctx.atomic_compare_exchange(p.flag, 0, 7u, 8u, Order::release);
+      ctx.store_relaxed(p.flag, 1, 1u);
+    } else {
+      while (ctx.load_relaxed(p.flag, 1) == 0) {
+      }
+      ctx.load_acquire(p.flag, 0);
       ctx.store(p.out, 1, ctx.load(p.out, 0));
     }
   }
@@ -356,13 +404,16 @@ void expect(FaultKind kind, const std::vector<std::string>& words, int blocks = 
   std::string first;
   for (const simt::Schedule schedule : {simt::Schedule::forward, simt::Schedule::reverse, simt::Schedule::random, simt::Schedule::laggard})
     for (const std::uint64_t seed : {1u, 2u, 3u}) {
-      Three three;  // flags begin as zeros every time
+      Three three, again;  // flags begin as zeros every time
+      const simt::Options options{.schedule = schedule, .seed = seed};
       try {
-        simt::launch<Op>(three.memory, blocks, three.params(), {.schedule = schedule, .seed = seed});
+        const diecast_test::ExpectedReports either_may_be_first;
+        simt::launch<Op>(three.memory, blocks, three.params(), options);
         FAIL("schedule " << static_cast<int>(schedule) << ", seed " << seed << ": a wrong kernel passed");
       } catch (const simt::Fault& fault) {
         INFO(fault.what());
         CHECK((fault.kind() == kind || fault.kind() == or_kind));
+        diecast_test::check_second_judge<Op>(fault, again.memory, blocks, again.params(), options);
         if (first.empty()) first = fault.what();
       }
     }
@@ -380,14 +431,18 @@ TEST_CASE("planted: C4: shared memory without the barrier that orders it") {
   expect<WarpBarrierIsTooNarrow>(FaultKind::race, {"thread 31", "byte 252"}, 1, FaultKind::unwritten);
   expect<ReusedReduction>(FaultKind::race, {"stores to shared memory at byte 256"});
   expect<StoresAmongReaders>(FaultKind::race, {"thread 0: stores to shared memory at byte 0", "nothing orders this and what thread 1 does there"});
+  expect<LoadsLikeItsNeighbour>(FaultKind::race, {"thread 1: loads shared memory at byte 0", "thread 0"});
   expect<RefilledTooEarly>(FaultKind::race, {"shared memory"});
 }
 
 TEST_CASE("planted: global memory that two threads or two blocks share without order") {
+  expect<SourceOfACopy<0>>(FaultKind::race, {"changes out[0]", "its own asynchronous copy"});
+  expect<SourceOfACopy<40>>(FaultKind::race, {"out[0]"});
   expect<SameOutput>(FaultKind::race, {"stores to out[0]"});
   expect<BlocksRace>(FaultKind::race, {"out[", "of block 0"}, 2);
   expect<FlagWithoutRelease>(FaultKind::race, {"loads out[0]", "of block 0"}, 2);
   expect<FlagWithoutAcquire>(FaultKind::race, {"loads out[0]"}, 2);
+  expect<FailedExchange>(FaultKind::race, {"loads out[0]", "of block 0"}, 2);
   expect<TellsTooEarly>(FaultKind::race, {"loads out[63]", "thread 63 of block 0"}, 2, FaultKind::unwritten);
   expect<PlainStoreToFlag>(FaultKind::race, {"flag[0]"}, 2);
 }

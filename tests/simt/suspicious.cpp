@@ -198,6 +198,20 @@ struct WaitsForItself {
   }
 };
 
+// Nobody writes: how a word is read does not matter.
+struct ReadsBothWays {
+  static constexpr int threads = 64;
+  struct Params {
+    const std::uint32_t* flag;  // [1]
+    std::uint32_t* out;         // [64]
+  };
+  using Shared = Nothing;
+  template <ExecutionContext C>
+  static void run(C& ctx, const Params& p, Shared&) {
+    ctx.store(p.out, ctx.thread(), ctx.thread() % 2 == 0 ? ctx.load(p.flag, 0) : ctx.load_relaxed(p.flag, 0));
+  }
+};
+
 // Zeros instead of what lies beyond the end: the source of such a copy is not looked at.
 struct CopyBeyondTheEnd {
   static constexpr int threads = 32;
@@ -285,6 +299,14 @@ TEST_CASE("right: a block waits a thousand times for what it has said itself") {
   const auto flag = simt::buffer(memory, "flag", std::vector<std::uint32_t>{0});
   simt::agree<WaitsForItself>(memory, 1, {flag.data()});
   CHECK(flag.values() == std::vector<std::uint32_t>{1000});
+}
+
+TEST_CASE("right: a word that nobody writes is read plainly and as a flag") {
+  simt::Memory memory;
+  const auto flag = simt::buffer(memory, "flag", std::vector<std::uint32_t>{5});
+  const simt::Buffer<std::uint32_t> out(memory, "out", 64);
+  simt::agree<ReadsBothWays>(memory, 1, {flag.data(), out.data()});
+  CHECK(out.values() == std::vector<std::uint32_t>(64, 5));
 }
 
 TEST_CASE("right: copies beyond the end give zeros") {

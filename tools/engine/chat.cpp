@@ -40,7 +40,6 @@ std::string command_of(const std::string& line) { return line.substr(0, line.fin
 }  // namespace
 
 int chat(const Compiled& compiled, const CommonOptions& common, const RunOptions& options) {
-  if (common.json) throw Error("chat talks to a person; --json belongs to run");
   std::optional<Waiting> waiting("loading the model");
   const Engine engine = load(compiled, common);
   waiting.reset();

@@ -61,18 +61,34 @@ std::vector<int> ids_of(const std::string& list) {
   return ids;
 }
 
-void add_common(CLI::App& command, CommonOptions& options) {
-  command.add_option("--model", options.model, "model file (.gguf) or folder (config.json, safetensors, tokenizer.json)");
-  command.add_option("--backend", options.backend, "what runs the model: cpu (this machine's instructions), reference (Eigen, float), reference-double; where they were built in: "
-                     "cuda (a GPU), emulated (the GPU's code on the host, slowly)")->capture_default_str();
+// What the model is read from, and by how many.
+void add_model(CLI::App& command, CommonOptions& options) {
+  command.add_option("--model", options.model, "model file (.gguf, or packed) or folder (config.json, safetensors, tokenizer.json); default: the model inside this program, else "
+                     "the file PROGRAM.model beside it");
   whole<int>(command.add_option("--threads", options.threads, "threads; 0: as many as the machine has")->capture_default_str());
+}
+
+// What runs it. The backends are those of this engine.
+void add_backend(CLI::App& command, CommonOptions& options) {
+  const bool emulated = options.devices.emulated != nullptr, cuda = options.devices.cuda != nullptr;
+  command.add_option("--backend", options.backend,
+                     fmt::format("what runs the model: cpu (this machine's instructions), reference (Eigen, float), reference-double{}{}{}", cuda ? ", cuda (a GPU)" : "",
+                                 emulated ? ", emulated (a GPU's code on the host, slowly)" : "",
+                                 emulated || cuda ? "" : "; ./cast --emulated and --cuda make engines that have these, too"))->capture_default_str();
   whole<int>(command.add_option("--context", options.context, "tokens of prompt and answer together; default: the model's, at most 8192"));
   command.add_option("--cache-type", options.cache_type, "type of the KV cache: f16, bf16, f32 or q8 with cpu (default f16); f32 with reference, f64 with reference-double");
   command.add_option("--precision", options.precision, "bits of the activations in the cpu backend's integer products: fast (8), balanced (15 before Q/K/V and down), exact (15)")
       ->capture_default_str();
   command.add_option("--head", options.head, "how the cpu backend finds the likeliest tokens: screened, where the model's head has a screen (half of it is read), or whole; the same ids")
       ->capture_default_str();
-  command.add_option("--kernels", options.kernels, "how the backends cuda and emulated run a token: whole (one kernel) or single (one for each operation); the same bits")->capture_default_str();
+  if (emulated || cuda)
+    command.add_option("--kernels", options.kernels, "how a GPU's code runs a token: whole (one kernel) or single (one for each operation); the same bits")->capture_default_str();
+}
+
+// Of the commands that end with a result.
+void add_common(CLI::App& command, CommonOptions& options) {
+  add_model(command, options);
+  add_backend(command, options);
   command.add_flag("--json", options.json,
                    "print one JSON object when all is done (run: timing_ms.ttft, the time to the first byte, is then that of the whole answer)");
 }
@@ -118,7 +134,8 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
 
   CLI::App* chat_command = app.add_subcommand("chat", "a conversation in the terminal");
   add_generation(*chat_command, run_options);
-  add_common(*chat_command, common);
+  add_model(*chat_command, common);
+  add_backend(*chat_command, common);
   chat_command->callback([&] {
     check_backend(common);
     status = chat(compiled, common, run_options);
@@ -156,7 +173,7 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
   CLI::App* pack_command = app.add_subcommand("pack", "write the model as this engine runs it: a file that starts faster");
   std::string packed;
   pack_command->add_option("output", packed, "the engine file")->required();
-  add_common(*pack_command, common);
+  add_model(*pack_command, common);
   pack_command->callback([&] { status = pack(compiled, common, packed); });
 
   CLI::App* bench_command = app.add_subcommand("bench", "speed on this machine, and how much of what the machine can do that is");
@@ -191,7 +208,8 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
   whole<int>(serve_command->add_option("--answer-seconds", serve_options.answer_seconds, "the longest that one answer may take; 0: no limit")->capture_default_str());
   whole<int>(serve_command->add_option("--stop-seconds", serve_options.stop_seconds, "after SIGTERM: what running answers may still take")->capture_default_str());
   serve_command->add_flag("--quiet", serve_options.quiet, "no log (one JSON line for each request, on standard error)");
-  add_common(*serve_command, common);
+  add_model(*serve_command, common);
+  add_backend(*serve_command, common);
   serve_command->callback([&] {
     check_backend(common);
     status = serve(compiled, common, serve_options);

@@ -123,8 +123,8 @@ class Scheduler {
     while (!stop.stop_requested()) {
       if (step()) continue;
       std::unique_lock lock(mutex_);
-      if (closed_ && arrived_.empty()) return;
       wake_.wait(lock, stop, [this] { return !arrived_.empty() || closed_; });
+      if (closed_ && arrived_.empty()) return;
     }
     stepper_->join(arrivals());
     stepper_->end_all(FinishReason::cancelled);

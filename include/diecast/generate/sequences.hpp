@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <diecast/generate/draft.hpp>
 #include <diecast/generate/generation.hpp>
 #include <diecast/generate/prefix_cache.hpp>
 #include <diecast/generate/scheduling.hpp>
@@ -34,6 +35,7 @@ struct Sequence {
   Ticket ticket = 0;
   int handle = -1;              // in the block table, while it runs
   PrefixCache::Place place{};
+  Drafter drafter{};
   bool sent_back = false;  // it ran once and was computed in part: what the cache knows of it is no hit
   bool reads = false;      // the prompt, for its group
   bool over = false;

@@ -171,10 +171,9 @@ class Session {
     context_->table().truncate(sequence_, static_cast<int>(cached_.size()));
     drafted_.clear();
     if (draft_ > 0) {
-      const Answer& answer = turn.generation.answer();
-      std::vector<int> history = answer.prompt_ids;
-      history.insert(history.end(), answer.ids.begin(), answer.ids.end());
-      drafted_ = draft_from(history, (std::min)(draft_, left - 1));
+      std::vector<int> history = cached_;
+      history.push_back(id);
+      drafted_ = drafter_.draft(history, (std::min)(draft_, left - 1));
     }
     rows_.clear();
     const Best best = turn.generation.needs(static_cast<int>(drafted_.size()));
@@ -207,6 +206,7 @@ class Session {
   std::uint64_t turns_ = 0;
   std::vector<int> cached_;
   std::vector<Row> rows_;
+  Drafter drafter_;
   std::vector<int> drafted_;  // behind the last row that was not a draft
 };
 
@@ -234,6 +234,7 @@ const Piece* Session::next(Turn& turn) {
       cached_.push_back(last.id);
       ++turn.row;
     } else {
+      drafter_.judge(drafted_.size(), turn.row);
       turn.logits = decode(turn, last.id, generation.room() - last.index - 1);
       turn.row = 0;
     }

@@ -146,13 +146,13 @@ class Answering {
       std::string text = chunk_text(completion.next(), exchange_.chunked);
       if (completion.over() && exchange_.chunked) text += "0\r\n\r\n";
       if (text.empty()) continue;
+      if (!begun && !exchange_.chunked) exchange_.keep_alive = false;  // its end is the connection's, and the header says so
       if (!begun) text = stream_head(completion) + text;
       begun = true;
       const bool sent = co_await wire_->write(std::move(text), host_.patience(), [&] { return completion.mail().bytes() > options().unsent_bytes; });
       if (!sent) co_return gone();
       completion.sent();
     }
-    if (!exchange_.chunked) exchange_.keep_alive = false;
     exchange_.note(host_, completion);
     exchange_.finish(host_, 200);
   }

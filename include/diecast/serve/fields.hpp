@@ -26,7 +26,8 @@ inline constexpr std::size_t most_fields = 128;  // of one object: they are kept
 inline Json parse_body(std::string_view body) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > deepest_json) throw HttpError(400, "the request's JSON nests deeper than " + std::to_string(deepest_json) + " levels");
+    const bool opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    if (opens && depth >= deepest_json) throw HttpError(400, "the request's JSON nests deeper than " + std::to_string(deepest_json) + " levels");
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
