@@ -66,11 +66,11 @@ TEST_CASE("JSON may have 128 fields in an object and 32 levels, and no more") { 
 
 TEST_CASE("A body has its own time, not what the header left of its") {
   serve::ServerOptions options;
-  options.header_time = std::chrono::milliseconds(200);
+  options.header_time = std::chrono::milliseconds(1000);
   Hosted hosted(answers({id_of("a")}), options);
   Client client(hosted.port());
   client.send("POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15\r\n\r\n{");
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   client.send(R"("content":"x"})");
   CHECK(client.read().status == 200);
 }
