@@ -11,7 +11,10 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.request
 from pathlib import Path
+
+from served import Served
 
 root = Path(__file__).resolve().parents[2]
 tiny = str(root / "models/tiny-shakespeare")
@@ -35,6 +38,21 @@ def as_json(*arguments, **more):
 
 def oracle(name):
     return json.loads((root / f"tests/data/oracle/{name}.json").read_text())["cases"]
+
+
+class Files(unittest.TestCase):
+    def test_a_file_that_becomes_shorter_in_use_is_a_sentence(self):
+        with tempfile.TemporaryDirectory() as folder:
+            packed = f"{folder}/packed.model"
+            self.assertEqual(engine("pack", "--model", tiny, packed).returncode, 0)
+            with Served(options.tiny_engine, "--model", packed) as server:
+                os.truncate(packed, 4096)
+                request = urllib.request.Request(server.url + "/v1/completions", b'{"prompt":"ROMEO:","max_tokens":4}', {"Content-Type": "application/json"})
+                with self.assertRaises(OSError):
+                    urllib.request.urlopen(request, timeout=60)
+                self.assertEqual(server.process.wait(60), 2)
+                server.reader.join(10)
+                self.assertIn("became shorter", server.words[-1])
 
 
 class Run(unittest.TestCase):

@@ -1,7 +1,6 @@
 // The command line itself: parsing, help, errors as one sentence, exit status.
 #include <algorithm>
 #include <charconv>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -15,6 +14,7 @@
 
 #include <diecast/error.hpp>
 
+#include "../signals.hpp"
 #include "load.hpp"
 #include "text.hpp"
 
@@ -231,7 +231,7 @@ int dispatch(const Compiled& compiled, const cpu::Path& cpu, int argc, char** ar
 }  // namespace
 
 int main(const Compiled& compiled, const cpu::Path& cpu, int argc, char** argv, const cuda::Doors& devices) {
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error with a sentence
+  tools::take_signals();
   try {
     return dispatch(compiled, cpu, argc, argv, devices);
   } catch (const Error& error) {

@@ -1,5 +1,4 @@
 // The model tool behind ./cast: it inspects, tokenizes, renders, writes configs and embeds: what needs a model's files but no engine.
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include <diecast/files/open.hpp>
 #include <diecast/tokens/sentencepiece.hpp>
 
+#include "../signals.hpp"
 #include "tool.hpp"
 
 namespace diecast::tool {
@@ -90,7 +90,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error with a sentence
+    diecast::tools::take_signals();
     const int status = diecast::tool::run(argc, argv);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw diecast::Error("the result cannot be written to standard output", diecast::Blame::program);
     return status;
