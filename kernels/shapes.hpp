@@ -17,7 +17,7 @@ struct RotaryDim {  // leading values of a head that turn; 0: none do
   int value;
 };
 
-// static_assert(Checked<...>::ok): heads that make sense, or a sentence that says why not.
+// Heads that make sense, or a sentence that says why not: a static_assert of `ok` asks for it.
 template <HeadShape shape, RotaryDim rotary = RotaryDim{0}>
 struct Checked {
   static_assert(shape.heads > 0 && shape.kv_heads > 0 && shape.head_dim > 0, "heads, kv_heads and head_dim must be positive");

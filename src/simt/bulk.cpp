@@ -38,8 +38,8 @@ Machine::BulkTarget Machine::bulk_target(LaneState& lane, void* base, std::int64
   return {where.address, found->second};
 }
 
-void Machine::copy_bulk(LaneState& lane, void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t unit,
-                        int count, void* barrier, std::int64_t barrier_index, const Place& at) {
+void Machine::start_bulk(LaneState& lane, void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t unit,
+                         int count, void* barrier, std::int64_t barrier_index, const Place& at) {
   const auto bytes = static_cast<std::int64_t>(unit) * count;
   if (count < 1 || bytes % static_cast<std::int64_t>(piece) != 0)
     fail(lane, FaultKind::wrong_argument, at, "copies " + std::to_string(bytes) + " bytes in bulk, which takes whole pieces of 16");
@@ -98,6 +98,11 @@ void Machine::copy_bulk(LaneState& lane, void* to, std::int64_t index, const voi
     for (LaneState* other : arrives.barrier.waiting) wake(*other);
     arrives.barrier.waiting.clear();
   }
+}
+
+void Machine::copy_bulk(LaneState& lane, void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t unit,
+                        int count, void* barrier, std::int64_t barrier_index, const Place& at) {
+  start_bulk(lane, to, index, from, from_index, unit, count, barrier, barrier_index, at);
   maybe_yield(lane);
 }
 

@@ -175,6 +175,7 @@ class Machine {
   void run_until_all_left();
   LaneState* next();
   void resume(LaneState&);
+  // A lane that waits when the launch fails is never taken up again: nothing on its stack may own memory then.
   void suspend(LaneState& lane, Status);
   void wake(LaneState& lane);
   void maybe_yield(LaneState&);
@@ -207,6 +208,8 @@ class Machine {
     Address address;
     BulkBarrier& barrier;
   };
+  void start_bulk(LaneState&, void* to, std::int64_t index, const void* from, std::int64_t from_index, std::size_t unit, int count,
+                  void* barrier, std::int64_t barrier_index, const Place&);
   BulkTarget bulk_target(LaneState&, void* base, std::int64_t index, const char* verb, const Place&);
   void land_bulk(LaneState&, BulkBarrier&);
   void check_bulk_awaited(LaneState&);  // when the last lane of a block leaves

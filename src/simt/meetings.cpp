@@ -1,6 +1,7 @@
 // Where lanes meet: warp operations, barriers, waits for flags.
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "machine.hpp"
 
@@ -211,14 +212,14 @@ void Machine::named_barrier(LaneState& lane, int id, int threads, bool waits, co
     return;
   }
   ++counters_.named_barriers;
-  const std::vector<LaneState*> waiting = std::move(named.waiting);
-  const Clock after = options_.races ? named.gathering.close(++versions_) : Clock{};
-  const SanitizerOrder order = std::move(named.order);
-  named = {};
-  for (LaneState* other : waiting) {
-    sanitizer_.acquire(other->sanitizer_fiber, order);
-    if (options_.races) other->clock = after;
-    if (other != &lane) wake(*other);
+  {
+    NamedBarrier last = std::exchange(named, {});
+    const Clock after = options_.races ? last.gathering.close(++versions_) : Clock{};
+    for (LaneState* other : last.waiting) {
+      sanitizer_.acquire(other->sanitizer_fiber, last.order);
+      if (options_.races) other->clock = after;
+      if (other != &lane) wake(*other);
+    }
   }
   if (!waits) wake_met(lane, kernels::all_lanes);
   maybe_yield(lane);
