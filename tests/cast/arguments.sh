@@ -3,6 +3,7 @@
 source "${BASH_SOURCE[0]%/*}/lab.sh"
 
 cast --help; expect_status 0; if [[ $out != usage:* || -n $err ]]; then problem "$out $err"; fi
+if [[ $(env -u HOME "$project/cast" --help) != usage:* ]]; then problem "--help asks for a folder"; fi
 cast --list; expect_status 0; if [[ $out != *"toy "*"Toy Terms (to be fetched"*"tiny "*"Free (in this project)"* ]]; then problem "$out"; fi
 cast; expect_status 2; expect_err "a SOURCE is needed"
 cast --wrong; expect_sentence 2 "--wrong is neither an option nor a file"
