@@ -11,13 +11,13 @@ import argparse
 import datetime
 import json
 import os
-import platform
-import re
 import shlex
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from machine import processor
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_SECONDS, LIMIT_MIB = 25, 1536
@@ -52,11 +52,6 @@ def cost(command, folder):
     if status != 0:
         sys.exit(f"failed: {shlex.join(command)}")
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-
-
-def processor():
-    found = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
-    return found[1] if found else platform.machine()
 
 
 def measure(build):

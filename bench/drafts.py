@@ -13,7 +13,8 @@ import statistics
 import sys
 from pathlib import Path
 
-from run import CPUS, MOST_OTHER, TRIES, run_once
+from machine import processor
+from run import CPUS, least_disturbed
 
 BENCH = Path(__file__).resolve().parent
 PASSAGE = " ".join((BENCH / "text.txt").read_text(encoding="utf-8").split()[:130])
@@ -37,17 +38,11 @@ TASKS = {  # name: prompt, whether it goes as it is, past the chat template
 def answer(engine, task, draft, tokens):
     """The answer's ids and seconds for each token after the first, of the least disturbed of some tries."""
     prompt, raw = TASKS[task]
-    best = None
-    for _ in range(TRIES):
-        done = run_once([engine, "run", "--greedy", "--json", "--max-tokens", tokens, "--draft", draft, *(["--raw"] if raw else []), prompt])
-        if done is None:
-            sys.exit(f"{engine} failed at \"{task}\" with --draft {draft}")
-        if best is None or done["other"] < best["other"]:
-            best = done
-        if done["other"] <= MOST_OTHER:
-            break
+    best = least_disturbed([engine, "run", "--greedy", "--json", "--max-tokens", tokens, "--draft", draft, *(["--raw"] if raw else []), prompt])
+    if best is None:
+        sys.exit(f"{engine} failed at \"{task}\" with --draft {draft}")
     report = json.loads(best["output"])
-    return report["ids"], report["timing_ms"]["decode_per_token"] / 1e3, best["other"] <= MOST_OTHER
+    return report["ids"], report["timing_ms"]["decode_per_token"] / 1e3, not best["disturbed"]
 
 
 def spread(samples):
@@ -75,8 +70,7 @@ def main():
                 samples.setdefault(task, {}).setdefault(draft, []).append((seconds, undisturbed))
         print(f"round {n + 1} of {options.rounds}", file=sys.stderr)
 
-    cpu = next(line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if line.startswith("model name"))
-    result = {"date": str(datetime.date.today()), "cpu": cpu, "cpus": CPUS, "engine": Path(options.engine).name, "rounds": options.rounds,
+    result = {"date": str(datetime.date.today()), "cpu": processor(), "cpus": CPUS, "engine": Path(options.engine).name, "rounds": options.rounds,
               "drafts": {task: {"tokens": len(ids[task]), **{f"--draft {draft}": spread(one) for draft, one in of.items()}} for task, of in samples.items()}}
     text = json.dumps(result, indent=1) + "\n"
     if options.output:

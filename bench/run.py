@@ -19,6 +19,8 @@ import sys
 import time
 from pathlib import Path
 
+from machine import processor
+
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 CPUS = os.cpu_count()
@@ -134,11 +136,11 @@ def run_once(command):
     return {"output": output.decode(errors="replace"), "first_s": first_s, "other": max(0.0, other / wall / CPUS)}
 
 
-def sample(contestant, work, settings, tries=TRIES):
-    """The least disturbed of some tries, the first undisturbed one at best; None where the contestant refuses the work."""
+def least_disturbed(command, tries=TRIES):
+    """The least disturbed of some tries, the first undisturbed one at best; None where the command fails."""
     best = None
     for attempt in range(tries):
-        done = run_once(contestant.command(work, settings))
+        done = run_once(command)
         if done is None:
             return None
         if best is None or done["other"] < best["other"]:
@@ -146,6 +148,15 @@ def sample(contestant, work, settings, tries=TRIES):
         best["discarded"] = attempt
         if done["other"] <= MOST_OTHER:
             break
+    best["disturbed"] = best["other"] > MOST_OTHER
+    return best
+
+
+def sample(contestant, work, settings, tries=TRIES):
+    """None where the contestant refuses the work."""
+    best = least_disturbed(contestant.command(work, settings), tries)
+    if best is None:
+        return None
     report = json.loads(best["output"]) if best["output"].startswith("{") else {}
     if work["what"] == "cold":
         value = report.get("cold_s", best["first_s"])
@@ -154,7 +165,7 @@ def sample(contestant, work, settings, tries=TRIES):
     else:
         value = statistics.median(report["tok_s"])
     keep = ("bytes_per_token", "head_rows_computed", "bandwidth_share", "int8_share", "ceilings", "peak_rss_bytes")
-    return {"value": value, "other": best["other"], "disturbed": best["other"] > MOST_OTHER, "discarded": best["discarded"], **{k: report[k] for k in keep if k in report}}
+    return {"value": value, "other": best["other"], "disturbed": best["disturbed"], "discarded": best["discarded"], **{k: report[k] for k in keep if k in report}}
 
 
 def say(text):
@@ -263,7 +274,7 @@ def main():
                 peer.settings = [s for s in peer.settings if s["threads"] == CPUS and s.get("repack", 1) == 1]
         return [*(Ours(engine, p) for p in precisions), *peers]
 
-    cpu = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))[1].strip()
+    cpu = processor()
     output = options.output or BENCH / "results" / f"{datetime.date.today()}-{re.sub('[^a-z0-9]+', '-', cpu.lower()).strip('-')}.json"
     output.parent.mkdir(parents=True, exist_ok=True)
     engine = options.engine or engine_of(options.model)

@@ -25,6 +25,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+from machine import processor
+
 root = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(root / "tests/cli"))
 from served import Served  # noqa: E402
@@ -223,8 +225,7 @@ def main():
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
 
-    cpu = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if line.startswith("model name")), "")
-    result = {"date": str(datetime.date.today()), "cpu": cpu, "cpus": os.cpu_count(), "model": Path(options.peer_model or options.model).name, "commands": [], "serve": {}}
+    result = {"date": str(datetime.date.today()), "cpu": processor(), "cpus": os.cpu_count(), "model": Path(options.peer_model or options.model).name, "commands": [], "serve": {}}
     if options.output and options.output.exists():
         result = json.loads(options.output.read_text(encoding="utf-8"))
     result["commands"].append({"seconds": options.seconds, "limit": options.limit, "threads": options.threads, "running": options.running, "peer": options.peer_options, "engine": options.engine_options,

@@ -18,7 +18,7 @@ function(diecast_arm_object source march object)
   cmake_path(GET source STEM name)
   set(file ${arm}/${name}_${march}.o)
   add_custom_command(OUTPUT ${file} DEPENDS ${source} DEPFILE ${file}.d VERBATIM COMMAND_EXPAND_LISTS
-    COMMAND ${DIECAST_AARCH64_GXX} -std=c++20 -O1 -march=${march} -MD -MF ${file}.d -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Wno-restrict -I${PROJECT_SOURCE_DIR}/include -I${CMAKE_CURRENT_SOURCE_DIR}
+    COMMAND ${DIECAST_AARCH64_GXX} -std=c++20 -O1 -march=${march} -MD -MF ${file}.d ${DIECAST_WARNINGS} -Wno-restrict -I${PROJECT_SOURCE_DIR}/include -I${CMAKE_CURRENT_SOURCE_DIR}
       -isystem ${arm}/include "-DDIECAST_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"" -c ${source} -o ${file})
   set(${object} ${file} PARENT_SCOPE)
 endfunction()

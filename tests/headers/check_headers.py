@@ -28,6 +28,10 @@ PAIRED = {f"diecast/{name}_{end}.hpp" for name in ("isa", "kernels/device") for 
 INCLUDE = re.compile(r"^\s*#\s*include\s*<([^>]+)>", re.MULTILINE)
 
 
+def including(names):
+    return "".join(f"#include <{name}>\n" for name in names)
+
+
 class Headers:
     def __init__(self, root):
         self.root = root
@@ -129,7 +133,7 @@ def check_alone(headers, compiler):
         chains = headers.chains(names)
         options = compiler.precompile(heavy) if len(chains) > 1 else []
         for chain in chains:
-            errors = compiler.syntax("".join(f"#include <{name}>\n" for name in chain), options)
+            errors = compiler.syntax(including(chain), options)
             if errors:
                 failures.append(f"one of {', '.join(chain)} does not compile alone:\n{errors}")
     return failures
@@ -137,7 +141,7 @@ def check_alone(headers, compiler):
 
 def others_here(headers, compiler):
     """Headers of others that ours include on this machine: those for another processor are none of them."""
-    source = "".join(f"#include <{name}>\n" for name in headers.host())
+    source = including(headers.host())
     _, output, _ = compiler.run(["-E", "-dI", "-x", "c++", "-"], source)  # what this says is found when the headers are compiled
     reached = set(INCLUDE.findall(output))
     return {i for name in headers.host() for i in INCLUDE.findall(headers.text[name]) if i in reached and not i.startswith(("diecast/", "boost/hana/"))}
@@ -147,16 +151,16 @@ def check_hostile(headers, compiler):
     """The macros come after the standard library and after libraries that do not withstand them (Eigen, nlohmann-json, Boost.Asio)."""
     host = headers.host()
     others = others_here(headers, compiler)
-    source = "".join(f"#include <{i}>\n" for i in sorted(others))
+    source = including(sorted(others))
     source += "".join(f"#undef {m.split('(')[0].split()[0]}\n#define {m}\n" for m in HOSTILE)
-    source += "".join(f"#include <{name}>\n" for name in host)
+    source += including(host)
     errors = compiler.syntax(source)
     return [f"not proof against the macros min, max, small, I, B0:\n{errors}"] if errors else []
 
 
 def check_macros(headers, compiler):
     """Preprocessed with -dD, each #define stands under the file that wrote it."""
-    source = "".join(f"#include <{name}>\n" for name in headers.host())
+    source = including(headers.host())
     status, output, errors = compiler.run(["-E", "-dD", "-x", "c++", "-"], source)
     if status != 0:
         return [f"preprocessing all headers:\n{errors}"]

@@ -10,9 +10,6 @@ using namespace diecast::testing;
 
 namespace {
 
-void each_token_takes(Hosted& hosted, int ms) {
-  hosted.model->before_forward = [ms] { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); };
-}
 std::string completion(const Json& body) { return Client::request("POST", "/v1/completions", body.dump()); }
 // The value of a line of /metrics.
 std::string metric(const Hosted& hosted, const std::string& name) {
@@ -79,7 +76,7 @@ TEST_CASE("The body of a request that is being answered is not one that is being
   serve::ServerOptions options;
   options.bodies_bytes = 3000;
   Hosted hosted(endless(), options);
-  each_token_takes(hosted, 5);
+  hosted.each_token_takes(5);
   Client runs(hosted.port());
   runs.send(completion({{"prompt", "x"}, {"stream", true}, {"max_tokens", 900}, {"metadata", std::string(2000, ' ')}}));
   runs.until("data: ");
@@ -88,7 +85,7 @@ TEST_CASE("The body of a request that is being answered is not one that is being
 
 TEST_CASE("What a client sends ahead waits in its socket, not in the server") {
   Hosted hosted(endless(), {}, 10000);
-  each_token_takes(hosted, 5);
+  hosted.each_token_takes(5);
   Client client(hosted.port());
   client.send(completion({{"prompt", "x"}, {"max_tokens", 9000}}));
   REQUIRE(hosted.eventually([&] { return hosted.server->stats().running == 1; }));
@@ -182,7 +179,7 @@ TEST_CASE("W1: with a client all that it asked is gone, whatever it asked") {
   serve::ServerOptions options;
   options.scheduler.running = 2;
   Hosted hosted(endless(), options, 10000);
-  each_token_takes(hosted, 10);
+  hosted.each_token_takes(10);
   for (const bool stream : {true, false}) {
     CAPTURE(stream);
     Client client(hosted.port());
@@ -207,7 +204,7 @@ TEST_CASE("Of several prompts of which one finds no room, none is answered") {
   options.scheduler.running = 1;
   options.scheduler.waiting = 3;
   Hosted hosted(endless(), options, 10000);
-  each_token_takes(hosted, 5);
+  hosted.each_token_takes(5);
   Client runs(hosted.port()), waits(hosted.port());
   runs.send(completion({{"prompt", "x"}, {"stream", true}, {"max_tokens", 9000}}));
   runs.until("data: ");
@@ -240,7 +237,7 @@ TEST_CASE("Usage counts a prompt once, however many answers it has") {
 
 TEST_CASE("The first token's time ends when its text leaves; decode is what every further one takes") {
   Hosted hosted(endless());
-  each_token_takes(hosted, 20);
+  hosted.each_token_takes(20);
   const Json asked{{"prompt", "x"}, {"max_tokens", 50}, {"stream", true}};
   const auto events = Client(hosted.port()).post("/v1/completions", asked).events();
   const Json timing = events.at(events.size() - 2)["timing"];
@@ -262,7 +259,7 @@ TEST_CASE("The first token's time ends when its text leaves; decode is what ever
 
 TEST_CASE("A first token without text is sent when there is some") {
   Hosted hosted(answers({id_of("\xF0"), id_of("\x9F"), id_of("\x98"), id_of("\x80"), id_of("!")}));
-  each_token_takes(hosted, 30);
+  hosted.each_token_takes(30);
   const Reply reply = hosted.chat({{"stream", true}});
   CHECK_THAT(reply.headers.at("server-timing"), !Catch::Contains("send"));  // it is not over when the headers leave
   CHECK(reply.events().at(3)["timing"]["send"].get<double>() >= 90);        // three further tokens until the character is whole
@@ -281,7 +278,7 @@ TEST_CASE("Numbers of the moment rise and fall, and of paths there are no more t
   CHECK(metric(hosted, "diecast_answers_in_progress") == "0");
   CHECK(metric(hosted, "diecast_clients_gone_total") == "0");
   CHECK(metric(hosted, "diecast_stage_seconds_count{stage=\"send\"}") == "1");
-  each_token_takes(hosted, 5);
+  hosted.each_token_takes(5);
   for (const bool stream : {true, false}) {
     Client client(hosted.port());
     client.send(completion({{"prompt", "x"}, {"stream", stream}, {"max_tokens", 9000}}));

@@ -114,9 +114,12 @@ class Hosted {
       if (line["event"] == event) lines.push_back(line);
     return lines;
   }
-  // Waits up to ten seconds.
+  void each_token_takes(int ms) const {
+    model->before_forward = [ms] { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); };
+  }
+  // Waits up to a minute.
   bool eventually(const std::function<bool()>& condition) const {
-    for (int i = 0; i < 12000; ++i) {  // a minute: the machine may be busy
+    for (int i = 0; i < 12000; ++i) {  // the machine may be busy
       if (condition()) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

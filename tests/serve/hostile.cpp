@@ -159,7 +159,7 @@ TEST_CASE("More connections, more requests, longer ones than there is room for: 
   options.body_time = std::chrono::milliseconds(2000);
   options.bodies_bytes = 3000;
   Hosted hosted(endless(), options, 100000);
-  hosted.model->before_forward = [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
+  hosted.each_token_takes(2);
   {
     Client runs(hosted.port()), waits(hosted.port());
     const std::string request = Client::request("POST", "/v1/chat/completions", Hosted::body({{"stream", true}, {"max_tokens", 5000}}).dump());

@@ -6,10 +6,6 @@ using namespace diecast::testing;
 
 namespace {
 
-// Each token takes this long.
-void slow(Hosted& hosted, int ms = 5) {
-  hosted.model->before_forward = [ms] { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); };
-}
 std::string asks(const Json& more, std::string_view content = "hello") { return Client::request("POST", "/v1/chat/completions", Hosted::body(more, content).dump()); }
 
 }  // namespace
@@ -20,7 +16,7 @@ TEST_CASE("W1: a client that leaves costs two tokens at most, streamed or not, a
     serve::ServerOptions options;
     options.scheduler.running = 1;
     Hosted hosted(endless(), options, 10000);
-    slow(hosted, 20);
+    hosted.each_token_takes(20);
     Client client(hosted.port());
     client.send(asks({{"stream", stream}, {"max_tokens", 5000}}));
     REQUIRE(hosted.eventually([&] { return hosted.server->stats().running == 1; }));
@@ -45,7 +41,7 @@ TEST_CASE("W1: a client that leaves costs two tokens at most, streamed or not, a
 TEST_CASE("W2: what one client does changes nothing for its neighbour") {
   Hosted hosted(endless());
   const std::string alone = Hosted::text_of(hosted.chat({{"max_tokens", 60}}, "neighbour"));
-  slow(hosted, 2);
+  hosted.each_token_takes(2);
   Client neighbour(hosted.port());
   neighbour.send(asks({{"max_tokens", 60}}, "neighbour"));
   for (int i = 0; i < 5; ++i) {
@@ -106,7 +102,7 @@ TEST_CASE("A deadline ends an answer with what it has, or before it began") {
   serve::ServerOptions options;
   options.answer_time = std::chrono::milliseconds(200);
   Hosted hosted(endless(), options);
-  slow(hosted, 10);
+  hosted.each_token_takes(10);
   const Json json = hosted.chat({{"max_tokens", 900}}).json();
   CHECK(json["choices"][0]["finish_reason"] == "deadline");
   CHECK(json["usage"]["completion_tokens"].get<int>() > 2);
@@ -134,7 +130,7 @@ TEST_CASE("A backend that breaks is a 500 with its sentence; in a stream that ha
 
 TEST_CASE("A server that stops finishes what runs and refuses what is new") {
   Hosted hosted(endless());
-  slow(hosted, 5);
+  hosted.each_token_takes(5);
   Client runs(hosted.port()), idle(hosted.port()), later(hosted.port()), fresh(hosted.port());
   CHECK(idle.get("/ready").status == 200);
   runs.send(asks({{"stream", true}, {"max_tokens", 100}}));
@@ -165,7 +161,7 @@ TEST_CASE("Stopped twice, or for too long, a server ends at once") {
     serve::ServerOptions options;
     options.stop_time = std::chrono::milliseconds(twice ? 60000 : 100);
     Hosted hosted(endless(), options, 10000);
-    slow(hosted, 5);
+    hosted.each_token_takes(5);
     Client runs(hosted.port());
     runs.send(asks({{"stream", true}, {"max_tokens", 9000}}));
     runs.until("data: ");
